@@ -225,7 +225,12 @@ export class MemoryManager {
     return this.#search.search({ ...request, ...options, scope: id });
   }
 
-  /** Notes that memories were placed in a request. The next commit of the scope writes it. */
+  /**
+   * Notes that memories were placed in a request, also as the answer of `load_memory`. The next commits of the scope write it, as a
+   * revision of the memory in which only `lastUsedAt` is new.
+   *
+   * @throws `INVALID_ARGUMENT` for anything but a list of ids.
+   */
   noteUse(scope: MemoryScope, ids: readonly string[]): void {
     const uses = this.#usesOf(scope);
     const at = new Date(this.#pipeline.now()).toISOString();

@@ -320,7 +320,7 @@ export interface QuarantinedText {
 
 /** Which memories `prune` removes: those to which any member applies. */
 export interface MemoryPrunePolicy {
-  /** Memories that were not changed for this long, in ms. */
+  /** Memories whose last change is longer ago than this, in ms: they were made, got a source, or ceased to hold. Use does not count. */
   maxAgeMs?: number;
   /** Memories whose confidence is below this, 0 to 1. */
   minConfidence?: number;

@@ -8,7 +8,7 @@ import { isMemoryTool } from '../memory-tool-names.ts';
 import type { MemoryScope } from '../scopes.ts';
 import type { MemoryTopic } from '../types.ts';
 import type { AttachSettings } from './settings.ts';
-import { memoryLine } from './retrieve.ts';
+import { memoryLine, noteUses } from './retrieve.ts';
 import type { MemoryToolName, MemoryTurnScope } from './types.ts';
 
 export interface ToolSetting {
@@ -64,11 +64,14 @@ function loadMemory({ manager, settings, topics, hasProcedures, scopesOf }: Tool
       const fault = topicFault(topics, topic);
       if (fault !== undefined) return { memories: [], note: `Nothing was searched: ${fault}` };
       const request = { query, k: settings.k, ...(topic !== undefined && { topics: [topic] }) };
-      const found = await Promise.all(scopes.map((scope) => manager.search({ scope, ...request })));
-      const best = found.flatMap(({ memories }) => memories).toSorted((a, b) => b.score - a.score);
+      const searches = scopes.map(async (scope) => ({ scope, ...(await manager.search({ scope, ...request })) }));
+      const found = await Promise.all(searches);
+      const all = found.flatMap(({ memories }) => memories).toSorted((a, b) => b.score - a.score);
+      const best = all.slice(0, settings.k).map(({ memory }) => memory);
+      noteUses(manager, found, best);
       const isPartial = found.some(({ report }) => report.deadlinePassed || report.lexical === 'failed');
       return {
-        memories: best.slice(0, settings.k).map(({ memory }) => memoryLine(memory)),
+        memories: best.map(memoryLine),
         ...(isPartial && { note: 'Not all could be searched in time. There may be more.' }),
       };
     });

@@ -29,7 +29,7 @@ interface KnownProfile {
 
 interface ScopeFinding {
   readonly scope: MemoryScope;
-  readonly found: readonly FoundMemory[];
+  readonly memories: readonly FoundMemory[];
   readonly profile: KnownProfile | undefined;
   readonly reasons: readonly OmissionReason[];
 }
@@ -70,18 +70,14 @@ export class Retrieval {
       const best = this.#best(findings);
       const block = this.#block('memory', memories, best.map(itemOf), reasons);
       if (block.items.length > 0 || reasons.length > 0) blocks.push(block);
-      const placed = new Set(best.slice(0, block.items.length));
-      for (const { scope, found } of findings) {
-        const ids = found.filter(({ memory }) => placed.has(memory)).map(({ memory }) => memory.id);
-        if (ids.length > 0) this.#manager.noteUse(scope, ids);
-      }
+      noteUses(this.#manager, findings, best.slice(0, block.items.length));
     }
     return blocks;
   }
 
   /** The `k` best memories of all scopes, best first. */
   #best(findings: readonly ScopeFinding[]): Memory[] {
-    const found = findings.flatMap((finding) => finding.found);
+    const found = findings.flatMap(({ memories }) => memories);
     found.sort((a, b) => b.score - a.score);
     return found.slice(0, this.#settings.k).map(({ memory }) => memory);
   }
@@ -90,10 +86,10 @@ export class Retrieval {
     const { deadlineMs, profile } = this.#settings;
     const start = performance.now();
     const { memories, revision, reasons } = await this.#search(scope, text, abortSignal);
-    if (profile === 'none') return { scope, found: memories, profile: undefined, reasons };
+    if (profile === 'none') return { scope, memories, profile: undefined, reasons };
     const left = Math.max(0, deadlineMs - (performance.now() - start));
     const known = await this.#profileOf(scope, revision, left, abortSignal);
-    return { scope, found: memories, profile: known.profile, reasons: [...reasons, ...known.reasons] };
+    return { scope, memories, profile: known.profile, reasons: [...reasons, ...known.reasons] };
   }
 
   async #search(scope: MemoryScope, text: string, abortSignal: AbortSignal | undefined) {
@@ -170,13 +166,25 @@ export class Retrieval {
   }
 }
 
+/** Notes the use of those that were placed, each in the scope in which it was found. */
+export function noteUses(
+  manager: MemoryManager,
+  findings: readonly Pick<ScopeFinding, 'scope' | 'memories'>[],
+  placed: readonly Memory[],
+): void {
+  for (const { scope, memories } of findings) {
+    const ids = memories.filter(({ memory }) => placed.includes(memory)).map(({ memory }) => memory.id);
+    if (ids.length > 0) manager.noteUse(scope, ids);
+  }
+}
+
 function warn(error: unknown): void {
   logger.warn(`The memory of a turn failed; the turn goes on without. ${describeThrown(error)}`);
 }
 
 function failed(scope: MemoryScope, error: unknown): ScopeFinding {
   warn(error);
-  return { scope, found: [], profile: undefined, reasons: ['failed'] };
+  return { scope, memories: [], profile: undefined, reasons: ['failed'] };
 }
 
 function profileItem(profile: Json | undefined): CountedItem | undefined {

@@ -79,9 +79,15 @@ function isOver(memory: Memory, policy: MemoryPrunePolicy, now: number): boolean
   const { maxAgeMs, minConfidence, halfLifeMs, unusedMs, invalidMs } = policy;
   const { updatedAt, lastUsedAt, validTo, expiresAt } = memory;
   const isOlder = (at: string, ms: number | undefined) => ms !== undefined && now - Date.parse(at) > ms;
+  const isOld = maxAgeMs !== undefined && now - lastChange(memory) > maxAgeMs;
   if (expiresAt !== undefined && Date.parse(expiresAt) <= now) return true;
-  if (validTo !== undefined) return isOlder(validTo, invalidMs) || isOlder(updatedAt, maxAgeMs);
+  if (validTo !== undefined) return isOld || isOlder(validTo, invalidMs);
   if (minConfidence !== undefined && agedConfidence(memory, now, halfLifeMs) < minConfidence) return true;
   const lastNeeded = lastUsedAt !== undefined && lastUsedAt > updatedAt ? lastUsedAt : updatedAt;
-  return isOlder(updatedAt, maxAgeMs) || isOlder(lastNeeded, unusedMs);
+  return isOld || isOlder(lastNeeded, unusedMs);
+}
+
+/** When it was made, got its last source, or ceased to hold. Not `updatedAt`, which the use of a memory sets as well. */
+function lastChange({ createdAt, sources, validTo = createdAt }: Memory): number {
+  return Math.max(...[createdAt, validTo, ...sources.map(({ at }) => at)].map((time) => Date.parse(time)));
 }

@@ -40,6 +40,21 @@ describe('the tools of a memory', () => {
     expect(output).toEqual({ memories: ['The user prefers a window seat. (0.95, 2026-01-01)'] });
   });
 
+  test('loading a memory counts as its use', async () => {
+    const { memory, memories, scope, clock, chat } = agentWithMemory({
+      attach: { scope: ['user', 'app'], placement: { memories: 'tool' }, preload: { k: 1 } },
+      memory: { model: undefined, app: true, generate: { everyTurns: 100 } },
+      replies: [calls('load_memory', { query: 'seat' }), 'The window.'],
+    });
+    await remember(memory, scope, 'The user prefers a window seat.', 'The second best seat of the user is the aisle.');
+    clock.now += 86_400_000;
+    await chat().send('Which seat?');
+    await remember(memory, scope, 'Something else entirely.');
+    const { items } = await memories.query({ scope: 'user', appName: 'default', userId: 'ada' });
+    const used = items.filter((hit) => hit.memory.lastUsedAt === '2026-01-02T00:00:00.000Z');
+    expect(used.map((hit) => hit.memory.text)).toEqual(['The user prefers a window seat.']);
+  });
+
   test('keep what the user asks for in the background, as explicitly said; after a tool has spoken as less', async () => {
     const { ai, memory, memories, chat } = agentWithMemory({
       tools: ['look'],

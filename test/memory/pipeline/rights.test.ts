@@ -262,6 +262,27 @@ describe('prune', () => {
     for (const { lastUsedAt } of await store.get(ID, ids.slice(10))) expect(lastUsedAt).toBeDefined();
   });
 
+  test('by age removes what is used, unless a source was added', async () => {
+    const { memory, scope, store, clock } = await three();
+    const ids = (await store.query(ID)).items.map((hit) => hit.memory.id);
+    await memory.ingest({ scope, source: { id: 'again' }, memories: ['The second thing.'], wait: true });
+    clock.now += 5 * DAY;
+    memory.noteUse(scope, ids);
+    await memory.ingest({ scope, source: { id: 'next' }, memories: ['Something else entirely.'], wait: true });
+    for (const { lastUsedAt } of await store.get(ID, ids)) expect(lastUsedAt).toBe(new Date(clock.now).toISOString());
+    expect(await memory.prune({ maxAgeMs: 5.5 * DAY }, { scope })).toEqual({ memories: 2 });
+    expect(await textsOf(store)).toEqual(['Something else entirely.', 'The second thing.']);
+  });
+
+  test('by age counts the end of a memory that was replaced as a change', async () => {
+    const { memory, scope, clock } = await livingIn('Paris');
+    clock.now += 5 * DAY;
+    await memory.ingest({ scope, source: { id: 'Berlin' }, memories: ['The user lives in Berlin.'], wait: true });
+    expect(await memory.prune({ maxAgeMs: DAY }, { scope })).toEqual({ memories: 0 });
+    clock.now += 2 * DAY;
+    expect(await memory.prune({ maxAgeMs: DAY }, { scope })).toEqual({ memories: 2 });
+  });
+
   test('refuses what is no policy', async () => {
     const { memory } = setUp();
     await expect(memory.prune({ maxAge: 1 } as object)).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
