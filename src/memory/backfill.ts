@@ -5,12 +5,16 @@ import { checkOptions, isFunction, isObject, isWhole } from '../store/check-opti
 import type { SessionSummary, SnapshotStore } from '../store/contract.ts';
 import type { IngestWhile } from './pipeline/ingest/ingest.ts';
 import type { MemoryScope } from './scopes.ts';
+import type { IngestOptions } from './types.ts';
 
 /** Options of `backfill`. */
 export interface BackfillOptions {
   /** Where the sessions are. */
   store: SnapshotStore;
-  /** The scope that a session is learned into; `undefined`: the session is skipped. `context` is the option of this call. */
+  /**
+   * The scope that a session is learned into; `undefined`: the session is skipped. `context` is the option of this call. If it throws, the
+   * backfill ends with the error.
+   */
   scopeOf: (session: SessionSummary, context: ActionContext | undefined) => MemoryScope | undefined;
   /** `verbatim`: each message becomes a memory. Default: as the manager says. */
   extract?: 'verbatim';
@@ -34,12 +38,23 @@ export interface BackfillResult {
   failed: number;
   /** The queue was full; a later call continues. */
   isFull: boolean;
-  /** Where a later call continues. */
+  /** Where a later call continues. `undefined`: at the beginning if `isFull`, else the backfill is done. */
   cursor?: string;
 }
 
-/** Ingests the sessions of a store. */
-export async function backfillSessions(ingest: IngestWhile, options: BackfillOptions): Promise<BackfillResult> {
+/** The functions of a manager for a backfill. */
+export interface BackfillTools {
+  /** Throws if the manager can't ingest. */
+  readonly check: (options: IngestOptions) => void;
+  readonly ingest: IngestWhile;
+}
+
+/**
+ * Ingests the sessions of a store.
+ *
+ * @throws The error of `check`, of `scopeOf` or from listing the sessions. What is wrong with one session is logged and counted.
+ */
+export async function backfillSessions(tools: BackfillTools, options: BackfillOptions): Promise<BackfillResult> {
   checkOptions('backfill', options, {
     store: isObject,
     scopeOf: isFunction,
@@ -65,28 +80,33 @@ export async function backfillSessions(ingest: IngestWhile, options: BackfillOpt
       ...(cursor && { cursor }),
       limit: 100,
     });
-    for (const session of items) {
-      if (Date.now() - Date.parse(session.updatedAt) > withinMs) return result;
+    const recent = items.filter(({ updatedAt }) => Date.now() - Date.parse(updatedAt) <= withinMs);
+    for (const session of recent) {
       result.sessions++;
-      if (!(await ingestSession(ingest, options, session, result))) return { ...result, isFull: true };
+      if (!(await ingestSession(tools, options, session, result))) return { ...result, isFull: true };
     }
-    if (nextCursor === undefined) delete result.cursor;
+    // The session written last is the first one, so all that follow an old one are old.
+    const isLast = nextCursor === undefined || recent.length < items.length;
+    if (isLast) delete result.cursor;
     else result.cursor = nextCursor;
     onProgress?.({ ...result });
-    if (nextCursor === undefined) return result;
+    if (isLast) return result;
   }
 }
 
 /** Returns false if the queue is full. */
 async function ingestSession(
-  ingest: IngestWhile,
+  { check, ingest }: BackfillTools,
   { store, scopeOf, extract, context }: BackfillOptions,
-  { sessionId, ...session }: SessionSummary,
+  session: SessionSummary,
   result: BackfillResult,
 ): Promise<boolean> {
+  const { sessionId } = session;
+  const scope = scopeOf(session, context);
+  if (scope === undefined) return true;
+  const how = { scope, ...(extract && { extract }) };
+  check({ ...how, messages: [] });
   try {
-    const scope = scopeOf({ sessionId, ...session }, context);
-    if (!scope) return true;
     const snapshot = await store.getSnapshot({ sessionId, ...(context && { context }) });
     const messages = snapshot?.state?.messages ?? [];
     const source = {
@@ -96,8 +116,7 @@ async function ingestSession(
     };
     const isThere = async () =>
       (await store.getSnapshotMetadata({ sessionId, ...(context && { context }) })) !== undefined;
-    const options = { scope, source, messages, ...(extract && { extract }) };
-    const { status, jobIds } = await ingest(options, isThere);
+    const { status, jobIds } = await ingest({ ...how, source, messages }, isThere);
     if (jobIds.length > 0) result.enqueued++;
     return status !== 'full';
   } catch (error) {

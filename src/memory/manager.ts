@@ -20,7 +20,7 @@ import { LruCache } from '../store/parts/lru-cache.ts';
 import { Attachment } from './attach/attach.ts';
 import { readSession } from './attach/read-session.ts';
 import type { AttachedMemory, AttachOptions } from './attach/types.ts';
-import { backfillSessions, type BackfillOptions, type BackfillResult } from './backfill.ts';
+import { backfillSessions, type BackfillOptions, type BackfillResult, type BackfillTools } from './backfill.ts';
 import { evaluateExtraction } from './evaluate.ts';
 import { changeMemory } from './pipeline/commit/change-memory.ts';
 import { restoreMemory } from './pipeline/commit/restore-memory.ts';
@@ -86,6 +86,10 @@ export class MemoryManager {
   readonly #stores = new Set<SnapshotStore>();
   readonly #sessions = new Set<MemorySessions>();
   readonly #ingestWhile: IngestWhile = (...of) => this.#ingest(...of);
+  readonly #backfillTools: BackfillTools = {
+    check: (options) => this.#checkIngest(options),
+    ingest: this.#ingestWhile,
+  };
   readonly #jobs: ManagedJobs;
   /** Enqueues under way. */
   readonly #enqueues = new Set<Promise<unknown>>();
@@ -129,7 +133,7 @@ export class MemoryManager {
     this.#worker = new MemoryWorker(this.#pipeline);
     this.#jobs = {
       sessions: this.#sessions,
-      backfill: (of) => backfillSessions((...one) => this.#enqueue(...one), of),
+      backfill: (of) => backfillSessions({ ...this.#backfillTools, ingest: (...one) => this.#enqueue(...one) }, of),
       attempt: (...of) => this.#worker.attempt(...of),
       settled: (of) => this.#worker.settled(of),
     };
@@ -191,13 +195,17 @@ export class MemoryManager {
   }
 
   async #enqueue(options: IngestOptions, isThere?: () => Promise<boolean>): Promise<Enqueued> {
-    this.#assertOpen();
-    checkIngest(options, { ...this.#pipeline, app: this.#settings.app, isSuccess: this.#isSuccess });
+    this.#checkIngest(options);
     const { scope, source, messages, procedure } = options;
     const isWanted = async () =>
       (!procedure || (await this.#isSuccess!({ scope, sourceId: source!.id, messages: messages! }))) &&
       (!isThere || (await isThere()));
     return track(this.#enqueues, addJobs(this.#pipeline, options, { redact: this.#redact, isWanted }));
+  }
+
+  #checkIngest(options: IngestOptions): void {
+    this.#assertOpen();
+    checkIngest(options, { ...this.#pipeline, app: this.#settings.app, isSuccess: this.#isSuccess });
   }
 
   /**
@@ -420,10 +428,12 @@ export class MemoryManager {
   /**
    * Learns from the sessions of a session store, the last written one first. After an interruption call it again: it skips read messages.
    *
-   * @throws The session store's errors from listing its sessions.
+   * @throws The session store's errors from listing its sessions; `FAILED_PRECONDITION` if the manager can't learn from messages, or is
+   *   closed, also meanwhile; `INVALID_ARGUMENT` if `scopeOf` returns no scope.
    */
-  backfill(options: BackfillOptions): Promise<BackfillResult> {
-    return backfillSessions(this.#ingestWhile, options);
+  async backfill(options: BackfillOptions): Promise<BackfillResult> {
+    this.#assertOpen();
+    return backfillSessions(this.#backfillTools, options);
   }
 
   /**

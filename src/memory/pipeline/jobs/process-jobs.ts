@@ -77,7 +77,7 @@ export async function processMemoryJobs(
         const { enqueued } = await backfill({ ...one, ...at, withinMs: sessionsWithinMs });
         result.found += enqueued;
       } catch (error) {
-        logger.warn(`The sessions to learn from can't be listed. ${describeThrown(error)}`);
+        logger.warn(`The sessions of an agent were not learned from. ${describeThrown(error)}`);
       }
     }
     while (Date.now() < end) {
