@@ -2,16 +2,22 @@ import { failedPrecondition, invalidArgument } from '../errors.ts';
 import { checkOptions, isFunction, isObject, isString } from '../store/check-options.ts';
 import { mint } from './scopes.ts';
 import { sameFactKey } from './pipeline/consolidate/duplicates.ts';
-import type { AskModel } from './pipeline/extract/ask-model.ts';
+import { MalformedAnswerError, type AskModel } from './pipeline/extract/ask-model.ts';
 import { learn } from './pipeline/extract/learn.ts';
 import { checkMessages, isListOf } from './pipeline/ingest/check-ingest.ts';
-import { learnInputs } from './pipeline/ingest/plan-jobs.ts';
+import { redactedInputs, type Redact } from './pipeline/ingest/ingest.ts';
 import { parseSourceNote } from './pipeline/ingest/ranges.ts';
 import type { Pipeline } from './pipeline/pipeline.ts';
-import type { ExtractionScores, GoldenCase } from './types.ts';
+import type { ExtractionScores, FailedCase, GoldenCase } from './types.ts';
 
 const isCases = isListOf(isObject, '{ messages, expected }');
 const isTexts = isListOf(isString, 'texts');
+
+/** Functions of the manager for an evaluation. */
+export interface EvaluationTools {
+  readonly ask: AskModel | undefined;
+  readonly redact: Redact | undefined;
+}
 
 /**
  * Extracts memories from each conversation, and compares them with the expected ones.
@@ -20,20 +26,25 @@ const isTexts = isListOf(isString, 'texts');
  */
 export async function evaluateExtraction(
   pipeline: Pipeline,
-  ask: AskModel | undefined,
+  tools: EvaluationTools,
   options: {
     readonly cases: readonly GoldenCase[];
     readonly isSame?: (extracted: string, expected: string) => boolean | Promise<boolean>;
   },
 ): Promise<ExtractionScores> {
   checkEvaluation(options);
-  if (!ask && pipeline.extract === undefined)
+  if (!tools.ask && pipeline.extract === undefined)
     throw failedPrecondition('evaluate needs a model: give memoryManager one, or extract.');
   const { cases, isSame = (a, b) => sameFactKey(a) === sameFactKey(b) } = options;
   const compared = [];
+  const failed: FailedCase[] = [];
   let [matches, extracted, expected] = [0, 0, 0];
-  for (const golden of cases) {
-    const texts = await extractedTexts({ ...pipeline, summary: false }, ask, golden);
+  for (const [index, golden] of cases.entries()) {
+    const texts = await extractedTexts({ ...pipeline, summary: false }, tools, golden).catch((error: unknown) => {
+      if (!(error instanceof MalformedAnswerError)) throw error;
+      failed.push({ index, error: error.message });
+      return [];
+    });
     const missing = [...golden.expected];
     const unexpected: string[] = [];
     for (const text of texts) {
@@ -50,7 +61,7 @@ export async function evaluateExtraction(
   const precision = extracted === 0 ? 1 : matches / extracted;
   const recall = expected === 0 ? 1 : matches / expected;
   const f1 = precision + recall === 0 ? 0 : (2 * precision * recall) / (precision + recall);
-  return { precision, recall, f1, cases: compared };
+  return { precision, recall, f1, cases: compared, failed };
 }
 
 function checkEvaluation(options: { readonly cases?: readonly GoldenCase[] } | undefined): void {
@@ -66,14 +77,14 @@ function checkEvaluation(options: { readonly cases?: readonly GoldenCase[] } | u
 
 async function extractedTexts(
   pipeline: Pipeline,
-  ask: AskModel | undefined,
+  { ask, redact }: EvaluationTools,
   { messages }: GoldenCase,
 ): Promise<string[]> {
   const id = { scope: 'user', appName: 'evaluation', userId: 'golden' } as const;
   const source = { id: 'golden', at: new Date(pipeline.now()).toISOString() };
   const { signal } = new AbortController();
   const texts: string[] = [];
-  for (const input of learnInputs('learn', source, messages, parseSourceNote(undefined))) {
+  for (const input of await redactedInputs({ messages }, source, parseSourceNote(undefined), redact)) {
     const now = source.at;
     const job = {
       id: 'golden',

@@ -437,7 +437,8 @@ export class MemoryManager {
   }
 
   /**
-   * Measures the extraction on conversations with known memories. Stores nothing.
+   * Measures the extraction on conversations with known memories. Redacts them as `ingest` does, and stores nothing. A case for which the
+   * model's answer stays malformed counts as one in which nothing was found, and is in `failed` of the result.
    *
    * @param options.isSame Whether two texts mean the same. Default: the words are the same, apart from case, punctuation and fillers.
    */
@@ -445,7 +446,7 @@ export class MemoryManager {
     cases: readonly GoldenCase[];
     isSame?: (extracted: string, expected: string) => boolean | Promise<boolean>;
   }): Promise<ExtractionScores> {
-    return evaluateExtraction(this.#pipeline, this.#asker(), options);
+    return evaluateExtraction(this.#pipeline, { ask: this.#asker(), redact: this.#redact }, options);
   }
 
   /** Resolves when this process enqueues nothing, works on no job and saves no index. */

@@ -386,6 +386,16 @@ export interface ExtractionScores {
   readonly f1: number;
   /** The cases, in their order. */
   readonly cases: readonly CaseScore[];
+  /** Cases for which the model's answer was malformed, also after its repair. They count as cases in which nothing was found. */
+  readonly failed: readonly FailedCase[];
+}
+
+/** A case without a usable answer of the model. */
+export interface FailedCase {
+  /** Its index in `cases`. */
+  readonly index: number;
+  /** What was wrong with the answer. */
+  readonly error: string;
 }
 
 /** The errors in a case. */

@@ -514,6 +514,40 @@ test('evaluate tells precision, recall and F1 of the extraction', async () => {
   expect((await store.listScopes()).items).toEqual([]);
 });
 
+test('evaluate sends the model what ingest sends', async () => {
+  const { memory, model, scope } = setUp({
+    otherwise: extraction(),
+    redact: (text) => text.replaceAll('ada@example.org', '[EMAIL_1]'),
+  });
+  const messages = [user('Write to ada@example.org.'), said('To ada@example.org it goes.')];
+  await memory.ingest({ scope, source: { id: 'a' }, messages, wait: true });
+  await memory.evaluate({ cases: [{ messages, expected: [] }] });
+  const [ingested, evaluated] = model.requests.map((request) => JSON.stringify(request.messages));
+  expect(evaluated).toContain('[EMAIL]');
+  expect(evaluated).toBe(ingested);
+});
+
+test('evaluate names a case whose answer stays malformed, and scores the others', async () => {
+  const { memory } = setUp({ replies: [extraction('The user likes tea.'), 'Tea!', 'Tea!!', extraction()] });
+  const expected = ['The user likes tea.'];
+  const scores = await memory.evaluate({ cases: range(0, 3).map(() => ({ messages: [user('Tea!')], expected })) });
+  expect(scores).toMatchObject({
+    precision: 1,
+    recall: 1 / 3,
+    cases: [{ missing: [] }, { unexpected: [], missing: expected }, { missing: expected }],
+    failed: [{ index: 1, error: expect.stringContaining('malformed twice') }],
+  });
+});
+
+test('evaluate fails with the error of a model that does not answer', async () => {
+  const isDown = () => {
+    throw new GenkitError({ status: 'UNAVAILABLE', message: 'Down.' });
+  };
+  const { memory } = setUp({ otherwise: isDown });
+  const run = memory.evaluate({ cases: [{ messages: [user('Tea!')], expected: [] }] });
+  await expect(run).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+});
+
 test('what is erased while a job works on it does not come back', async () => {
   let erased: Promise<unknown> | undefined;
   const { memory, scope, store } = setUp({

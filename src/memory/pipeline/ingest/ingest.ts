@@ -44,9 +44,7 @@ export async function addJobs(
     pipeline.report({ type: 'no-consent', scope, sourceId: source.id });
     return { status: 'refused', jobIds: [], openIds: [] };
   }
-  // Without numbers: in another session or text, a placeholder's number stands for another value.
-  const kept: Redact = async (text) => ((await redact?.(text)) ?? text).replaceAll(NUMBERED, '[$1]');
-  const inputs = await inputsOf(options, source, note, kept);
+  const inputs = await redactedInputs(options, source, note, redact);
   if (inputs.length > 0 && !(await isWanted())) return { status: 'known', jobIds: [], openIds: [] };
   return enqueue(pipeline, work, { inputs, epoch });
 }
@@ -96,12 +94,15 @@ async function add(
   return { status: jobIds.length > 0 ? 'queued' : 'known', jobIds, openIds };
 }
 
-async function inputsOf(
-  { messages, memories, extract, procedure }: IngestOptions,
+/** The inputs of the jobs for what was not read yet, redacted. */
+export async function redactedInputs(
+  { messages, memories, extract, procedure }: Omit<IngestOptions, 'scope'>,
   source: JobSource,
   note: Parameters<typeof learnInputs>[3],
-  redact: Redact,
+  given: Redact | undefined,
 ): Promise<JobInput[]> {
+  // Without numbers: in another session or text, a placeholder's number stands for another value.
+  const redact: Redact = async (text) => ((await given?.(text)) ?? text).replaceAll(NUMBERED, '[$1]');
   if (memories) {
     const facts = memories.map((fact): MemoryFact => (typeof fact === 'string' ? { text: fact } : fact));
     const kept = await Promise.all(facts.map((fact) => redactFact(fact, redact)));
