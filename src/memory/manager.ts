@@ -240,6 +240,8 @@ export class MemoryManager {
    * @throws `INVALID_ARGUMENT` for anything but a list of ids.
    */
   noteUse(scope: MemoryScope, ids: readonly string[]): void {
+    const expected = isListOf(isText, 'ids of memories')(ids);
+    if (expected !== undefined) throw invalidArgument(`noteUse takes ${expected}.`);
     const uses = this.#usesOf(scope);
     const at = new Date(this.#pipeline.now()).toISOString();
     for (const id of ids) uses.set(id, at);

@@ -4,6 +4,7 @@ import { genkit, InMemorySessionStore } from 'genkitx-agents';
 import {
   InMemoryMemoryStore,
   memoryManager,
+  processMemoryJobs,
   type IngestOptions,
   type MemoryFact,
   type MemoryManager,
@@ -254,6 +255,33 @@ describe('methods without what they need', () => {
       refused('jobs.replay', "no option 'scope'"),
     );
     await expect(memory.jobs.list({ status: 'dead' } as never)).rejects.toThrow(refused('jobs.list', "'state'"));
+  });
+});
+
+test.each([['abc'], [undefined], [['a', 1]], [[' ']]])('noteUse refuses %j', (ids) => {
+  const { memory, scope } = setUp();
+  expect(() => memory.noteUse(scope, ids as never)).toThrow(refused('noteUse', 'a list of ids'));
+});
+
+describe('processMemoryJobs', () => {
+  test.each([[undefined], [null], [{}], ['ai'], [{ registry: 1 }]])('refuses %j', async (ai) => {
+    const message = 'processMemoryJobs needs the Genkit instance';
+    await expect(processMemoryJobs(ai as never)).rejects.toMatchObject({
+      status: 'INVALID_ARGUMENT',
+      message: expect.stringContaining(message),
+    });
+  });
+
+  test('says that an instance has no manager, or none that is open', async () => {
+    const ai = genkit({});
+    const status = 'FAILED_PRECONDITION';
+    const message = expect.stringContaining('memoryManager(ai, { ... })') as string;
+    await expect(processMemoryJobs(ai)).rejects.toMatchObject({ status, message });
+    const { ai: another, memory } = setUp();
+    expect(await processMemoryJobs(another)).toMatchObject({ done: 0 });
+    await memory.close();
+    for (const closed of [another, memory])
+      await expect(processMemoryJobs(closed)).rejects.toMatchObject({ status, message });
   });
 });
 

@@ -1,7 +1,7 @@
 import type { ActionContext } from 'genkit';
 import type { Registry } from 'genkit/registry';
 import { logger } from 'genkit/logging';
-import { describeThrown } from '../../../errors.ts';
+import { describeThrown, failedPrecondition, invalidArgument } from '../../../errors.ts';
 import { checkOptions, isObject, isWhole } from '../../../store/check-options.ts';
 import type { BackfillOptions, BackfillResult } from '../../backfill.ts';
 import type { MemoryManager } from '../../manager.ts';
@@ -56,7 +56,8 @@ export interface ProcessMemoryJobsOptions {
  * not enqueued before.
  *
  * @param ai The `Genkit` instance with the memory managers, or one of them.
- * @throws The stores' errors from reading jobs. A job that fails is counted, and tried again later.
+ * @throws `INVALID_ARGUMENT` for anything else; `FAILED_PRECONDITION` if there is no open manager; the stores' errors from reading jobs. A
+ *   job that fails is counted, and tried again later.
  * @example
  * // Every minute.
  * const { done, dead } = await processMemoryJobs(ai);
@@ -69,9 +70,9 @@ export async function processMemoryJobs(
   const { context, withinMs = 540_000, sessionsWithinMs = 86_400_000 } = options;
   const result: ProcessMemoryJobsResult = { done: 0, failed: 0, dead: 0, found: 0 };
   const at = context ? { context } : {};
-  const holder: Managing = 'registry' in ai ? ai.registry : ai;
+  const managed = managedJobs(ai);
   const end = Date.now() + withinMs;
-  for (const { sessions, backfill, attempt, settled } of holder[MANAGED] ?? []) {
+  for (const { sessions, backfill, attempt, settled } of managed) {
     for (const one of sessions) {
       try {
         const { enqueued } = await backfill({ ...one, ...at, withinMs: sessionsWithinMs });
@@ -89,4 +90,16 @@ export async function processMemoryJobs(
     await settled(at);
   }
   return result;
+}
+
+function managedJobs(ai: unknown): readonly ManagedJobs[] {
+  const { registry } = (ai ?? {}) as { readonly registry?: unknown };
+  const isGenkit = typeof registry === 'object' && registry !== null;
+  const jobs = ((isGenkit ? registry : ai) as Managing | null | undefined)?.[MANAGED];
+  if (!jobs && !isGenkit)
+    throw invalidArgument('processMemoryJobs needs the Genkit instance with the memory managers, or one of them.');
+  if (jobs?.length) return jobs;
+  throw failedPrecondition(
+    'processMemoryJobs found no open memory manager: call memoryManager(ai, { ... }) with this Genkit instance first.',
+  );
 }
