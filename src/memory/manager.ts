@@ -257,7 +257,12 @@ export class MemoryManager {
     return (await readOrganized(this.#pipeline, checkCall('summary', options))).summary;
   }
 
-  /** Counts a success or a failure of a procedure, and adapts its confidence. @throws `NOT_FOUND` when there is no such memory. */
+  /**
+   * Counts a success or a failure of a procedure, and adapts its confidence. What is learned later keeps the counts; each session that a
+   * procedure is learned from is one success more.
+   *
+   * @throws `NOT_FOUND` when there is no such memory; `FAILED_PRECONDITION` when it is no procedure.
+   */
   async noteOutcome(options: ScopeOption & { id: string; isSuccess: boolean }): Promise<void> {
     const work = checkCall('noteOutcome', options, { id: isAny, isSuccess: isBoolean }, ['id', 'isSuccess']);
     const { id, isSuccess } = options;
@@ -265,7 +270,7 @@ export class MemoryManager {
   }
 
   /**
-   * Makes a replaced memory hold again. The memory that holds in its place ceases to hold.
+   * Makes a replaced memory hold again, with the confidence that its sources give. The memory that holds in its place ceases to hold.
    *
    * A fact without a `key` that was replaced has `validTo`, and can be restored. A fact with a `key` gets a new revision instead, so it
    * still holds: `asOf` and `revisions` show the old one, and to get it back, create the earlier fact again.

@@ -44,11 +44,15 @@ export interface MemoryFact {
   /** 0 to 1. Default: 0.5. */
   readonly importance?: number;
   /**
-   * Names the matter: of facts with the same key only one holds, the most trusted, then the newest: an implicit newer fact does not replace
-   * an explicit one. Default: it excludes no other fact.
+   * Names the matter: of facts with the same key only one holds, the most trusted, then the newest, then the one that came last: an implicit
+   * newer fact does not replace an explicit one, not even in the same session. Default: it excludes no other fact.
    */
   readonly key?: string;
-  /** Default: `declarative`. */
+  /**
+   * `procedural`: a way to do something. With `data: { task, steps }`, a text and a list of texts, it is merged with others: a step that both
+   * have in equal words appears once. If that gives more than 40 steps, those of the later one remain. Without such data it is a text alone.
+   * Default: `declarative`.
+   */
   readonly kind?: Memory['kind'];
   /** The `positions` of the messages that say it. Default: all messages of the request may be the source. */
   readonly messages?: readonly number[];

@@ -4,9 +4,9 @@ import { isAborted, unavailable } from '../../errors.ts';
 import { markedLines } from '../../session/log/transcript.ts';
 import type { Memory, MemoryDraft, MemoryJob, MemoryOperation, MemorySource } from '../../store/memory/contract.ts';
 import { vectorsOf } from '../pipeline/commit/run-job.ts';
-import { confidenceOf } from '../pipeline/consolidate/confidence.ts';
+import { withConfidence, withSources } from '../pipeline/consolidate/confidence.ts';
 import { sameFactKey } from '../pipeline/consolidate/duplicates.ts';
-import { mergeSteps, procedureText } from '../pipeline/consolidate/procedures.ts';
+import { procedureOf } from '../pipeline/consolidate/procedures.ts';
 import { holding, keyedIds, strongestStatement } from '../pipeline/consolidate/working-memories.ts';
 import type { AskModel } from '../pipeline/extract/ask-model.ts';
 import { readGate, sourceNoteKey } from '../pipeline/guard/learning-state.ts';
@@ -217,18 +217,17 @@ class Forgetting {
   async #regenerated(memory: Memory, sources: readonly MemorySource[]): Promise<MemoryDraft> {
     // The source is only in earlier revisions.
     if (sources.length === memory.sources.length) return memory;
+    const left = withSources(memory, sources);
+    if (memory['key'] !== undefined) return withConfidence({ ...left, ...strongestStatement(sources) });
     const topics = [...new Set(sources.flatMap((source) => source.topics ?? []))];
-    const key = memory['key'] as string | undefined;
-    if (key !== undefined) return { ...memory, ...strongestStatement(sources), topics, sources };
-    const confidence = confidenceOf(sources, (memory['contradictions'] as number | undefined) ?? 0);
-    if (memory.kind === 'procedural')
-      return { ...memory, ...procedureOf(sources), topics, sources, confidence, successes: sources.length };
+    const procedure = memory.kind === 'procedural' ? procedureOf(sources) : undefined;
+    if (procedure) return withConfidence({ ...left, ...procedure, topics });
     const text = await this.#merged(sources);
-    const { data: _, schemaId, ...rest } = memory;
+    const { data: _, schemaId, ...rest } = left;
     const data = sources.findLast((source) => source.data !== undefined)?.data;
     const shaped = data === undefined ? {} : { data, ...(schemaId !== undefined && { schemaId }) };
     const validFrom = sources.map(({ at }) => at).toSorted()[0]!;
-    return { ...(rest as MemoryDraft), text, ...shaped, topics, sources, confidence, validFrom };
+    return withConfidence({ ...(rest as MemoryDraft), text, ...shaped, topics, validFrom });
   }
 
   /** The statements of the sources as one text. */
@@ -296,18 +295,11 @@ function pointedTo(memory: MemoryDraft, newIds: NewIds): MemoryDraft {
   if (supersededBy === undefined || !newIds.has(supersededBy)) return memory;
   const id = successorOf(memory, newIds);
   if (id !== undefined) return { ...memory, supersededBy: id };
-  return { ...holding(memory), confidence: confidenceOf(memory.sources, 0) };
+  return withConfidence(holding(memory));
 }
 
 function successorOf({ supersededBy }: MemoryDraft, newIds: NewIds): string | undefined {
   let id = supersededBy;
   while (id !== undefined && newIds.has(id)) id = newIds.get(id);
   return id;
-}
-
-function procedureOf(sources: readonly MemorySource[]): { text: string; data: NonNullable<MemorySource['data']> } {
-  const drafts = sources.map(({ data }) => data as { task: string; steps: string[] });
-  const { task } = drafts[0]!;
-  const steps = drafts.map((draft) => draft.steps).reduce(mergeSteps);
-  return { text: procedureText(task, steps), data: { task, steps } };
 }

@@ -216,6 +216,30 @@ describe('a fact with a key', () => {
     ]);
   });
 
+  test('said at the same time is the later one', async () => {
+    const { memory, scope, store } = setUp({ model: undefined });
+    for (const city of ['Paris', 'Berlin', 'Oslo']) await memory.create({ scope, memory: home(city) });
+    expect(await textsOf(store)).toEqual(['The user lives in Oslo.']);
+  });
+
+  test('has importance, topics, data and schema of the statement that holds', async () => {
+    const { memory, clock, scope, store } = setUp({ model: undefined });
+    const say = async (members: object, type: 'tool' | 'explicit' = 'explicit') => {
+      clock.now += 1000;
+      await memory.create({ scope, memory: { text: 'x', key: 'k', ...members }, source: { id: `${clock.now}`, type } });
+      return (await all(store))[0]!;
+    };
+    const first = { text: 'The user is new.', topics: ['A'], importance: 0.2, data: { age: 1 }, schemaId: 'age' };
+    await say(first);
+    const tool = { text: 'The user is a tool.', topics: ['T'], importance: 0.9, data: { age: 2 }, schemaId: 'tool' };
+    expect(await say(tool, 'tool')).toMatchObject(first);
+    const next = await say({ text: 'The user is old.', topics: ['B'], importance: 1 });
+    expect(next).toMatchObject({ text: 'The user is old.', topics: ['B'], importance: 1 });
+    expect([next.data, next.schemaId]).toEqual([undefined, undefined]);
+    const same = await say({ text: 'The user is old.', topics: ['C'], importance: 0.1 });
+    expect(same).toMatchObject({ topics: ['B', 'C'], importance: 1 });
+  });
+
   test('holds again when it is stated after a fact without a key has replaced it, if it is as trusted', async () => {
     const { memory, clock, scope, store } = setUp({ otherwise: operations({ new: 1, op: 'DELETE', existing: [1] }) });
     let count = 0;
@@ -237,6 +261,52 @@ describe('a fact with a key', () => {
     const rome = (await all(store)).find(({ validTo }) => validTo === undefined)!;
     const oslo = (await all(store)).find(({ text }) => text.includes('Oslo'))!;
     expect(oslo).toMatchObject({ validTo: new Date(clock.now).toISOString(), supersededBy: rome.id });
+  });
+});
+
+describe('one session', () => {
+  const home = (city: string, isExplicit: boolean, key?: string) => ({
+    text: `The user lives in ${city}.`,
+    isExplicit,
+    ...(key !== undefined && { key }),
+  });
+
+  test.each([1, 2])(
+    'an implicit remark does not replace an explicit fact with a key, sessions: %i',
+    async (sessions) => {
+      const { memory, clock, scope, store } = setUp({
+        model: undefined,
+        extract: ({ messages }) =>
+          messages.flatMap(({ content: [part] }) => {
+            const city = /live in (\w+)/.exec(part!.text!)?.[1];
+            return city === undefined ? [] : [home(city, part!.text!.startsWith('Remember'), 'home')];
+          }),
+      });
+      const said = [user('Remember that I live in Paris.'), user('My mother and I live in Berlin in a game.')];
+      for (const [i, message] of said.entries()) {
+        clock.now += 1000;
+        const messages = sessions === 1 ? said.slice(0, i + 1) : [message];
+        await memory.ingest({ scope, source: { id: sessions === 1 ? 's' : `s${i}` }, messages, wait: true });
+      }
+      const [known] = await all(store);
+      expect([known!.text, known!.sources.map(({ type }) => type), known!.confidence]).toEqual([
+        'The user lives in Paris.',
+        ['explicit', 'implicit'],
+        0.81,
+      ]);
+    },
+  );
+
+  test.each([undefined, 'home'])('counts by the strongest type in which it says a fact, key: %s', async (key) => {
+    const facts: object[] = [];
+    const { memory, scope, store } = setUp({ model: undefined, extract: () => [facts.shift() as never] });
+    const messages: ReturnType<typeof user>[] = [];
+    for (const isExplicit of [false, true, false, true]) {
+      facts.push(home('Paris', isExplicit, key));
+      messages.push(user(`I live in Paris (${messages.length})`));
+      await memory.ingest({ scope, source: { id: 's' }, messages, wait: true });
+    }
+    expect(await all(store)).toMatchObject([{ confidence: 0.9, revision: 2 }]);
   });
 });
 

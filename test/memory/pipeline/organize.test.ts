@@ -1,7 +1,7 @@
 /** Profile, summary, procedures, memories of an app, topics with schemas. */
 import { z } from 'genkit';
 import { describe, expect, test } from 'vitest';
-import { ADA, extraction, model as says, setUp, textsOf, user } from './support.ts';
+import { ADA, extraction, model as says, operations, setUp, textsOf, user } from './support.ts';
 
 const ID = { scope: 'user', appName: 'default', userId: 'ada' } as const;
 
@@ -87,7 +87,92 @@ describe('a procedure', () => {
     );
     for (let i = 0; i < 6; i++) await memory.noteOutcome({ scope, id: procedure.id, isSuccess: false });
     const [after] = await store.get(ID, [procedure.id]);
-    expect(after).toMatchObject({ successes: 2, failures: 6, confidence: 0.3 });
+    expect(after).toMatchObject({ successes: 2, failures: 6, confidence: 0.336 });
+  });
+
+  const draft = (...steps: string[]) => JSON.stringify({ task: 'Change a flight', steps });
+  const update = (text = 'How to change a flight.') => operations({ new: 1, op: 'UPDATE', existing: [1], text });
+
+  /** A manager whose sessions are all a success. */
+  function procedures() {
+    const { model, ...set } = setUp({ isSuccess: () => true });
+    const learn = async (id: string, turns: number, ...replies: Parameters<typeof model.reply>) => {
+      model.reset();
+      model.reply(...replies);
+      const messages = Array.from({ length: turns }, (_, i) => user(`Change my flight (${i}).`));
+      const result = await set.memory.ingest({
+        scope: set.scope,
+        source: { id },
+        messages,
+        procedure: true,
+        wait: true,
+      });
+      expect(result).toMatchObject({ status: 'committed' });
+    };
+    const known = async () => {
+      const { items } = await set.store.query(ID);
+      expect(items).toHaveLength(1);
+      return items[0]!.memory;
+    };
+    return { ...set, learn, known };
+  }
+
+  test('keeps its outcomes when it is learned again, and a session that goes on is no further success', async () => {
+    const { memory, scope, learn, known } = procedures();
+    await learn('a', 1, draft('Book.'));
+    const { id, confidence } = await known();
+    expect(confidence).toBe(0.6);
+    for (let i = 0; i < 8; i++) await memory.noteOutcome({ scope, id, isSuccess: false });
+    expect(await known()).toMatchObject({ successes: 1, failures: 8, confidence: 0.1636 });
+    await learn('b', 1, draft('Book.'));
+    expect(await known()).toMatchObject({ successes: 2, failures: 8, confidence: 0.28 });
+    await learn('c', 1, draft('Ask.', 'Book.'), update());
+    const third = await known();
+    expect(third).toMatchObject({ successes: 3, failures: 8 });
+    expect(third.confidence).toBeLessThan(0.5);
+    await learn('c', 2, draft('Ask.', 'Check.', 'Book.'), update());
+    await learn('c', 3, draft('Ask.', 'Check.', 'Pay.', 'Book.'), update());
+    expect(await known()).toMatchObject({ successes: 3, failures: 8, confidence: third.confidence });
+    await memory.noteOutcome({ scope, id, isSuccess: true });
+    const noted = await known();
+    expect(noted).toMatchObject({ successes: 4, failures: 8 });
+    expect(noted.confidence).toBeGreaterThan(third.confidence);
+    await memory.forgetSource({ scope, source: 'c' });
+    expect(await known()).toMatchObject({ successes: 3, failures: 8, confidence: 0.3354 });
+  });
+
+  test('has at most 40 steps: more would mean that the later one has replaced the earlier one', async () => {
+    const { memory, scope, learn, known } = procedures();
+    const steps = (session: number) => Array.from({ length: 15 }, (_, i) => `Do part ${i} of ${session}.`);
+    await learn('s1', 1, draft(...steps(1)));
+    await learn('s2', 1, draft(...steps(2)), update());
+    expect(await known()).toMatchObject({ data: { steps: [...steps(1), ...steps(2)] } });
+    await learn('s3', 1, draft(...steps(3)), update());
+    expect(await known()).toMatchObject({ data: { steps: steps(3) } });
+    await memory.forgetSource({ scope, source: 's3' });
+    expect(await known()).toMatchObject({ data: { steps: [...steps(1), ...steps(2)] } });
+  });
+
+  test('that was given as a text is joined with one that has steps, as a text', async () => {
+    const { memory, scope, store, learn, known } = procedures();
+    const text = 'To change a flight: book anew.';
+    await memory.create({ scope, memory: { kind: 'procedural', text } });
+    await learn('a', 1, draft('Cancel.', 'Book.'), update('To change a flight, cancel it and book anew.'));
+    // An implicit source does not change the text of an explicit one.
+    expect(await known()).toMatchObject({ text, sources: [{ statement: text }, { id: 'a' }], successes: 2 });
+    await memory.forgetSource({ scope, source: (await store.query(ID)).items[0]!.memory.sources[0]!.id });
+    expect(await known()).toMatchObject({ data: { steps: ['Cancel.', 'Book.'] }, successes: 1 });
+  });
+
+  test('alone has outcomes: a fact has none', async () => {
+    const { memory, scope, known } = procedures();
+    await memory.create({ scope, memory: 'The user likes tea.' });
+    const before = await known();
+    await expect(memory.noteOutcome({ scope, id: before.id, isSuccess: false })).rejects.toMatchObject({
+      status: 'FAILED_PRECONDITION',
+      message: expect.stringContaining('no procedure'),
+    });
+    expect(await known()).toEqual(before);
   });
 });
 

@@ -68,6 +68,17 @@ describe('restore', () => {
     expect(await textsOf(store)).toEqual(['The user lives in Paris.']);
   });
 
+  test('gives the confidence that the sources and the outcomes give', async () => {
+    const { memory, scope, store, idOf } = await livingIn('Paris', 'Berlin');
+    const confidenceOf = async (city: string) => (await store.get(ID, [idOf(city)]))[0]!.confidence;
+    expect(await confidenceOf('Paris')).toBe(0.475);
+    const contradicted = await confidenceOf('Berlin');
+    await memory.restore({ scope, id: idOf('Paris') });
+    expect([await confidenceOf('Paris'), await confidenceOf('Berlin')]).toEqual([0.95, contradicted / 2]);
+    await memory.restore({ scope, id: idOf('Berlin') });
+    expect([await confidenceOf('Paris'), await confidenceOf('Berlin')]).toEqual([0.475, contradicted]);
+  });
+
   test('of two memories that one has replaced makes both hold', async () => {
     const { memory, model: scripted, clock, scope, store } = setUp({ otherwise: operations() });
     const drinks = ['The user drinks coffee.', 'The user drinks tea.'];
@@ -173,6 +184,21 @@ describe('forgetSource', () => {
     expect(await textsOf(store)).toEqual(['The user lives in Berlin.']);
     expect(await memory.forgetSource({ scope, source: 'b' })).toMatchObject({ removed: 1, reinstated: 1 });
     expect(await textsOf(store)).toEqual(['The user lives in Paris.']);
+  });
+
+  test.each([
+    ['a text', undefined, undefined],
+    ['steps and a text', { task: 'Refund an order', steps: ['Look it up.'] }, undefined],
+    ['data of another shape', { task: 'Refund an order' }, 'a form'],
+  ])('regenerates a procedure of %s', async (_, first, second) => {
+    const { memory, scope, store } = setUp({ model: undefined });
+    const text = 'To refund an order: look it up, then refund it.';
+    for (const [id, data] of Object.entries({ a: first, b: second, c: undefined }))
+      await memory.create({ scope, source: { id }, memory: { kind: 'procedural', text, ...(data && { data }) } });
+    expect(await memory.forgetSource({ scope, source: 'b' })).toMatchObject({ regenerated: 1 });
+    const { items } = await store.query(ID);
+    expect(items).toMatchObject([{ memory: { text, confidence: 0.99, successes: 2 } }]);
+    expect(items[0]!.memory.data).toEqual(first);
   });
 
   test('leaves ended what the source had replaced, if that was replaced as well', async () => {

@@ -1,6 +1,7 @@
 import { failedPrecondition, notFound, quote } from '../../../errors.ts';
 import type { Memory, MemoryDraft, MemoryOperation } from '../../../store/memory/contract.ts';
 import type { ScopeTarget } from '../../scopes.ts';
+import { withConfidence } from '../consolidate/confidence.ts';
 import { holding } from '../consolidate/working-memories.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { MOST_ATTEMPTS } from './change-memory.ts';
@@ -31,7 +32,7 @@ export async function restoreMemory(
     const last = chain.at(-1);
     const isMeant = last && last.validTo === undefined && !(await wasReplacedWith(memory, last, chain.at(-2)));
     if (isMeant) restored.push({ ...last, validTo: at, supersededBy: id });
-    const operations = restored.map((one): MemoryOperation => ({ op: 'put', memory: one }));
+    const operations = restored.map((one): MemoryOperation => ({ op: 'put', memory: withConfidence(one) }));
     await store.commit(scope, operations, { ...options, expectedRevision, now: now() });
   });
 

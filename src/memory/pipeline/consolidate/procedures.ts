@@ -1,4 +1,8 @@
-import type { MemoryDraft } from '../../../store/memory/contract.ts';
+import { failedPrecondition, quote } from '../../../errors.ts';
+import type { Json } from '../../../json/value.ts';
+import type { MemoryDraft, MemorySource } from '../../../store/memory/contract.ts';
+import { MOST_STEPS, type ProcedureDraft } from '../extract/extract.ts';
+import { countOf, withConfidence } from './confidence.ts';
 import { sameFactKey } from './duplicates.ts';
 
 /** A procedure as one text. */
@@ -6,8 +10,20 @@ export function procedureText(task: string, steps: readonly string[]): string {
   return [`To ${task.replace(/^to /i, '')}:`, ...steps.map((step, i) => `${i + 1}. ${step}`)].join('\n');
 }
 
-/** Merges two lists of steps in their order. A step that both have appears once. */
-export function mergeSteps(before: readonly string[], after: readonly string[]): string[] {
+/** The steps of all sources as one procedure; `undefined` if a source has none, so that the procedure is a text alone. */
+export function procedureOf(sources: readonly MemorySource[]): Pick<MemoryDraft, 'text' | 'data'> | undefined {
+  const drafts = sources.map(({ data }) => stepsOf(data));
+  if (!drafts.every((draft) => draft !== undefined)) return undefined;
+  const { task } = drafts[0]!;
+  const steps = drafts.map((draft) => draft.steps).reduce(mergeSteps);
+  return { text: procedureText(task, steps), data: { task, steps } };
+}
+
+/**
+ * Merges two lists of steps in their order. A step that both have, in equal words, appears once. If the result is longer than a procedure
+ * may be, the lists have little in common, and the later one alone remains.
+ */
+function mergeSteps(before: readonly string[], after: readonly string[]): string[] {
   const a = before.map(sameFactKey);
   const b = after.map(sameFactKey);
   // The longest common subsequence of the suffixes.
@@ -27,14 +43,24 @@ export function mergeSteps(before: readonly string[], after: readonly string[]):
     } else if (j >= b.length || (i < a.length && common[i + 1]![j]! >= common[i]![j + 1]!)) merged.push(before[i++]!);
     else merged.push(after[j++]!);
   }
-  return merged;
+  return merged.length > MOST_STEPS ? [...after] : merged;
 }
 
-/** Counts a success or a failure. The confidence is the share of successes, with one success and one failure added. */
-export function withOutcome(procedure: MemoryDraft, isSuccess: boolean): MemoryDraft {
-  const countOf = (name: 'successes' | 'failures') => (procedure[name] as number | undefined) ?? 0;
-  const successes = countOf('successes') + (isSuccess ? 1 : 0);
-  const failures = countOf('failures') + (isSuccess ? 0 : 1);
-  const counted = isSuccess ? { successes } : { failures };
-  return { ...procedure, ...counted, confidence: (successes + 1) / (successes + failures + 2) };
+/**
+ * Counts a success or a failure of a procedure.
+ *
+ * @throws `FAILED_PRECONDITION` for a memory of another kind.
+ */
+export function withOutcome(memory: MemoryDraft, isSuccess: boolean): MemoryDraft {
+  if (memory.kind !== 'procedural')
+    throw failedPrecondition(`The memory ${quote(memory.id)} is no procedure, so it has no outcomes.`);
+  const name = isSuccess ? 'successes' : 'failures';
+  return withConfidence({ ...memory, [name]: countOf(memory, name) + 1 });
+}
+
+function stepsOf(data: Json | undefined): ProcedureDraft | undefined {
+  const { task, steps } = (data ?? {}) as Partial<ProcedureDraft>;
+  const isProcedure =
+    typeof task === 'string' && Array.isArray(steps) && steps.every((step) => typeof step === 'string');
+  return isProcedure ? { task, steps } : undefined;
 }

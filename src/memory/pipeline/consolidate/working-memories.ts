@@ -1,12 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { jsonBytes } from '../../../json/size.ts';
-import type { Json } from '../../../json/value.ts';
 import type { Memory, MemoryDraft, MemorySource } from '../../../store/memory/contract.ts';
 import type { MemoryChangeCounts } from '../../types.ts';
 import type { Candidate } from '../extract/candidate.ts';
-import { confidenceOf, trustOf } from './confidence.ts';
+import { countOf, strongestOf, trustOf, withConfidence, withSources } from './confidence.ts';
 import { sameFactKey } from './duplicates.ts';
-import { mergeSteps, procedureText } from './procedures.ts';
+import { procedureOf } from './procedures.ts';
 
 /** The most sources of a memory, and their bytes. Further ones that say the same are only counted. */
 const MAX_SOURCES = 100;
@@ -59,7 +58,7 @@ export class WorkingMemories {
       ...(key !== undefined && { key }),
       id,
       text,
-      confidence: confidenceOf([source], 0),
+      confidence: source.trust,
       validFrom: source.at,
       sources: [source],
       ...(rest.kind === 'procedural' && { successes: 1 }),
@@ -71,20 +70,17 @@ export class WorkingMemories {
 
   /** Adds a source that says the same. */
   corroborate(memory: MemoryDraft, candidate: Candidate): void {
-    const { source } = candidate;
-    const key = sameFactKey(source.statement);
-    const isKnown = memory.sources.some(({ id, statement }) => id === source.id && sameFactKey(statement) === key);
-    if (isKnown) this.counts.ignored++;
+    if (memory.sources.some((known) => says(known, candidate.source))) this.counts.ignored++;
     else this.#join(memory, candidate, {});
   }
 
   /** Adds a source that says more. `text` says all of it. */
   update(memory: MemoryDraft, candidate: Candidate, text: string): void {
     const isTrusted = candidate.source.trust >= trustOf(memory);
+    const procedure = memory.kind === 'procedural' ? procedureOf([...memory.sources, candidate.source]) : undefined;
     // A source that is not listed could not be forgotten later.
     if (isFull(memory.sources)) this.create(candidate);
-    else if (memory.kind === 'procedural') this.#joinSteps(memory, candidate);
-    else this.#join(memory, candidate, isTrusted ? { text, ...dataOf(candidate) } : {});
+    else this.#join(memory, candidate, procedure ?? (isTrusted ? { text, ...dataOf(candidate) } : {}));
   }
 
   /**
@@ -100,10 +96,8 @@ export class WorkingMemories {
       return true;
     }
     if (this.counts.invalidated + memories.length > this.#maxInvalidations) return false;
-    const id = this.create(candidate);
-    const created = this.#memories.get(id)!;
-    this.#put({ ...created, contradictions: 1, confidence: confidenceOf(created.sources, 1) });
-    for (const memory of memories) this.#invalidate(memory, id, candidate.source.at);
+    const id = this.create(candidate, { contradictions: 1 });
+    for (const memory of memories) this.#invalidate(memory, id, candidate.source);
     return true;
   }
 
@@ -119,31 +113,30 @@ export class WorkingMemories {
       this.create(candidate);
       return true;
     }
-    const { source } = candidate;
-    const others = memory.sources.filter(({ id }) => id !== source.id);
-    const known = memory.sources.find(({ id }) => id === source.id);
-    if (known && sameFactKey(known.statement) === sameFactKey(source.statement)) {
+    const { source, importance, schemaId, expiresAt } = candidate;
+    const successor = this.#successorOf(memory);
+    const isSaid = (text: string) => sameFactKey(text) === sameFactKey(source.statement);
+    const last = memory.sources.findLast(({ id }) => id === source.id);
+    if (last && says(last, source)) {
       this.counts.ignored++;
       return true;
     }
+    // What a source says less surely does not replace what it said before.
+    const isReplaced = ({ id, trust }: MemorySource) => id === source.id && trust <= source.trust;
+    const others = memory.sources.filter((one) => !isReplaced(one));
     const sources = [...(isFull(others) ? others.slice(1) : others), source];
     const strongest = strongestStatement(sources);
-    const isStrongest = sameFactKey(strongest.text) === sameFactKey(source.statement);
-    const successor = isStrongest ? this.#successorOf(memory) : undefined;
+    const isStrongest = isSaid(strongest.text);
     const holds = isStrongest && !(successor && isStronger(successor, source));
     if (holds && successor && this.counts.invalidated >= this.#maxInvalidations) return false;
-    if (holds && successor) this.#invalidate(successor, memory.id, source.at);
-    const { expiresAt, ...kept } = holds ? holding(memory) : memory;
-    const isSame = sameFactKey(memory.text) === sameFactKey(source.statement);
-    const stated = isSame ? laterExpiry(expiresAt, candidate.expiresAt) : candidate.expiresAt;
-    const expiry = isStrongest ? stated : expiresAt;
-    const topics = union(memory.topics, candidate.topics);
+    if (holds && successor) this.#invalidate(successor, memory.id, source);
+    const members = isSaid(memory.text)
+      ? { ...agreed(memory, candidate), schemaId: schemaId ?? memory.schemaId }
+      : { importance, schemaId, expiresAt };
     this.#put({
-      ...(kept as MemoryDraft),
+      ...withSources(holds ? holding(memory) : memory, sources),
       ...strongest,
-      sources,
-      topics,
-      ...(expiry !== undefined && { expiresAt: expiry }),
+      ...(isStrongest && members),
     });
     this.counts.updated++;
     return true;
@@ -155,9 +148,9 @@ export class WorkingMemories {
     return memory && (memory.validTo === undefined ? memory : this.#successorOf(memory));
   }
 
-  #invalidate(memory: MemoryDraft, supersededBy: string, at: string): void {
+  #invalidate(memory: MemoryDraft, supersededBy: string, { at }: MemorySource): void {
     const validTo = at > memory.validFrom ? at : memory.validFrom;
-    this.#put({ ...memory, validTo, supersededBy, confidence: memory.confidence / 2 });
+    this.#put({ ...memory, validTo, supersededBy });
     this.counts.invalidated++;
   }
 
@@ -165,39 +158,25 @@ export class WorkingMemories {
     this.counts.ignored++;
   }
 
-  #joinSteps(memory: MemoryDraft, candidate: Candidate): void {
-    const { task } = memory.data as { task: string };
-    const steps = mergeSteps(stepsOf(memory.data), stepsOf(candidate.data));
-    const successes = ((memory['successes'] as number | undefined) ?? 0) + 1;
-    this.#join(memory, candidate, { text: procedureText(task, steps), data: { task, steps }, successes });
-  }
-
   #join(memory: MemoryDraft, candidate: Candidate, members: Partial<MemoryDraft>): void {
-    const { source, topics, importance, expiresAt } = candidate;
     const hasAll = isFull(memory.sources);
-    const sources = hasAll ? memory.sources : [...memory.sources, source];
-    const { expiresAt: before, ...kept } = memory;
-    const expiry = laterExpiry(before, expiresAt);
     this.#put({
-      ...(kept as MemoryDraft),
-      ...(expiry !== undefined && { expiresAt: expiry }),
-      sources,
-      topics: hasAll ? memory.topics : union(memory.topics, topics),
-      importance: Math.max(memory.importance, importance),
-      confidence: confidenceOf(sources, contradictionsOf(memory)),
-      ...(hasAll && { furtherSources: ((memory['furtherSources'] as number | undefined) ?? 0) + 1 }),
+      ...withSources(memory, hasAll ? memory.sources : [...memory.sources, candidate.source]),
+      ...agreed(memory, candidate),
+      ...(hasAll
+        ? { furtherSources: countOf(memory, 'furtherSources') + 1 }
+        : { topics: union(memory.topics, candidate.topics) }),
       ...members,
     });
     this.counts.updated++;
   }
 
   #contradict(memory: MemoryDraft): void {
-    const contradictions = contradictionsOf(memory) + 1;
-    this.#put({ ...memory, contradictions, confidence: confidenceOf(memory.sources, contradictions) });
+    this.#put({ ...memory, contradictions: countOf(memory, 'contradictions') + 1 });
   }
 
   #put(memory: MemoryDraft): void {
-    this.#memories.set(memory.id, memory);
+    this.#memories.set(memory.id, withConfidence(memory));
     this.#touched.add(memory.id);
   }
 }
@@ -214,22 +193,34 @@ export function keyedIds(key: string): [string, string] {
   return [id, `${id}-b`];
 }
 
-/** Text, data and confidence of a memory with a key, from its sources. */
+/** What a memory with a key says, from its sources. */
 export function strongestStatement(
   sources: readonly MemorySource[],
-): Pick<MemoryDraft, 'text' | 'data' | 'confidence' | 'validFrom'> & { contradictions: number } {
-  const [best] = sources.toSorted((a, b) => b.trust - a.trust || (a.at < b.at ? 1 : a.at > b.at ? -1 : 0));
-  const key = sameFactKey(best!.statement);
-  const agreeing = sources.filter(({ statement }) => sameFactKey(statement) === key);
-  const contradictions = new Set(
-    sources.filter((one) => !agreeing.includes(one)).map((one) => sameFactKey(one.statement)),
-  ).size;
+): Pick<MemoryDraft, 'text' | 'data' | 'topics' | 'validFrom'> & { contradictions: number } {
+  const { best, agreeing } = strongestOf(sources);
+  const others = sources.filter((one) => !agreeing.includes(one));
   return {
-    text: best!.statement,
-    data: best!.data,
-    confidence: confidenceOf(agreeing, contradictions),
+    text: best.statement,
+    data: best.data ?? agreeing.findLast(({ data }) => data !== undefined)?.data,
+    topics: [...new Set(agreeing.flatMap(({ topics = [] }) => topics))],
     validFrom: agreeing.map(({ at }) => at).toSorted()[0]!,
-    contradictions,
+    contradictions: new Set(others.map(({ statement }) => sameFactKey(statement))).size,
+  };
+}
+
+/** Whether a statement is known from the same source, which said it at least as surely. */
+function says(known: MemorySource, { id, trust, statement }: MemorySource): boolean {
+  return known.id === id && known.trust >= trust && sameFactKey(known.statement) === sameFactKey(statement);
+}
+
+/** The members of a memory that a candidate agrees with. */
+function agreed(
+  memory: MemoryDraft,
+  { importance, expiresAt }: Candidate,
+): Pick<MemoryDraft, 'importance' | 'expiresAt'> {
+  return {
+    importance: Math.max(memory.importance, importance),
+    expiresAt: laterExpiry(memory.expiresAt, expiresAt),
   };
 }
 
@@ -254,16 +245,8 @@ function isStronger(memory: MemoryDraft, { trust, at }: MemorySource): boolean {
   return memory.sources.length > 1;
 }
 
-function contradictionsOf(memory: MemoryDraft): number {
-  return (memory['contradictions'] as number | undefined) ?? 0;
-}
-
 function dataOf({ data, schemaId }: Candidate): Partial<MemoryDraft> {
   return { ...(data !== undefined && { data }), ...(schemaId !== undefined && { schemaId }) };
-}
-
-function stepsOf(data: Json | undefined): readonly string[] {
-  return (data as { steps: string[] } | undefined)?.steps ?? [];
 }
 
 function union(a: readonly string[], b: readonly string[]): string[] {

@@ -114,9 +114,12 @@ function mediaOf(messages: readonly MessageData[]): Part[] {
   );
 }
 
+/** The most steps of a procedure that the model distills, or that is merged. */
+export const MOST_STEPS = 40;
+
 const Procedure = z.object({
   task: z.string().min(1).max(300).describe('What is achieved, general enough to be found for the next such task'),
-  steps: z.array(z.string().min(1).max(500)).min(1).max(40),
+  steps: z.array(z.string().min(1).max(500)).min(1).max(MOST_STEPS),
 });
 
 /** A way to do something. */
