@@ -2,11 +2,11 @@ import { dynamicTool } from '@genkit-ai/ai/tool';
 import { getAsyncContext, getContext, type ActionContext } from '@genkit-ai/core';
 import { z, type MessageData, type ToolArgument } from 'genkit';
 import { quote } from '../../errors.ts';
-import { CURRENT_SESSION, type Session } from '../../session/session.ts';
+import { CURRENT_SESSION, viewOf, type Session } from '../../session/session.ts';
 import type { MemoryManager } from '../manager.ts';
 import { isMemoryTool } from '../memory-tool-names.ts';
 import type { MemoryScope } from '../scopes.ts';
-import type { MemoryTopic } from '../types.ts';
+import type { MemoryFact, MemoryTopic } from '../types.ts';
 import type { AttachSettings } from './settings.ts';
 import { memoryLine, noteUses } from './retrieve.ts';
 import type { MemoryToolName, MemoryTurnScope } from './types.ts';
@@ -100,7 +100,12 @@ function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetti
       const { sessionId } = turn;
       const { status } = await manager.create({
         scope,
-        memory: { text: await redact(memory), topics: topic === undefined ? [] : [topic], isExplicit: true },
+        memory: {
+          text: await redact(memory),
+          topics: topic === undefined ? [] : [topic],
+          isExplicit: true,
+          ...saidNow(),
+        },
         source: {
           id: sessionId ?? 'create_memory',
           // After a tool has answered, the memory may repeat the tool's words and not the user's.
@@ -140,8 +145,18 @@ function lengthFault({ length }: string): string | undefined {
 
 /** The session and the caller of the running agent. */
 export function turnOf(given: ActionContext | undefined): MemoryTurnScope {
-  const sessionId = getAsyncContext().getStore<Session>(CURRENT_SESSION)?.sessionId;
-  return { sessionId, context: given ?? getContext() };
+  return { sessionId: currentSession()?.sessionId, context: given ?? getContext() };
+}
+
+/** The position of the user's message: what the user asks for again later in the session is then not known already. */
+function saidNow(): Pick<MemoryFact, 'messages'> {
+  const session = currentSession();
+  const position = session ? viewOf(session).messages.findLastIndex(({ role }) => role === 'user') : -1;
+  return position < 0 ? {} : { messages: [position] };
+}
+
+function currentSession(): Session | undefined {
+  return getAsyncContext().getStore<Session>(CURRENT_SESSION);
 }
 
 /** Whether a tool, other than the memory tools, has answered since the user's message. */

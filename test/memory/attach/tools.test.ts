@@ -3,6 +3,7 @@ import { z, type Part } from 'genkit';
 import { InMemorySessionStore } from 'genkitx-agents';
 import { piiRules, redacting } from 'genkitx-agents/privacy';
 import { describe, expect, test, vi } from 'vitest';
+import { operations } from '../pipeline/support.ts';
 import { ADA, agentWithMemory, BOB, linesOf, remember, textsOf } from './support.ts';
 
 const calls = (name: string, input: object): Part[] => [{ toolRequest: { name, ref: '1', input } }];
@@ -86,6 +87,29 @@ describe('the tools of a memory', () => {
       await memory.forgetSource({ scope: memory.scopeFor('user', { context: ADA }), source: talk.sessionId! }),
     ).toBeDefined();
     expect(await textsOf(memories)).toEqual([]);
+  });
+
+  test('keep what the user goes back to, in the same conversation and after another one', async () => {
+    const keep = (drink: string) => [
+      calls('create_memory', { memory: `The user drinks ${drink} at meetings.` }),
+      'Noted.',
+    ];
+    const drinks = ['tea', 'coffee', 'tea', 'coffee', 'tea'];
+    const { clock, memory, memories, chat } = agentWithMemory({
+      attach: { tools: TOOLS },
+      memory: {
+        generate: { everyTurns: 100 },
+        otherwise: operations({ new: 1, op: 'DELETE', existing: [1] }),
+      },
+      replies: drinks.flatMap(keep),
+    });
+    const [first, second] = [chat(), chat()];
+    for (const [i, drink] of drinks.entries()) {
+      clock.now += 1000;
+      await (i === 3 ? second : first).send(`Remember: ${drink}.`);
+      await memory.settled();
+      expect(await textsOf(memories)).toEqual([`The user drinks ${drink} at meetings.`]);
+    }
   });
 
   test('never take a scope from the model, and have nothing for a caller without a user', async () => {

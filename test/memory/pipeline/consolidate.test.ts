@@ -264,7 +264,62 @@ describe('a fact with a key', () => {
   });
 });
 
+describe('a source that goes back to what it said before', () => {
+  const theme = (value: string) => ({ text: `The theme is ${value}.`, key: 'theme' });
+
+  test('is heard, and what it still says counts once', async () => {
+    const { memory, clock, scope, store } = setUp({ model: undefined });
+    const say = async (value: string) => {
+      clock.now += 1000;
+      const options = { scope, source: { id: 'form' }, memories: [theme(value)], wait: true };
+      expect(await memory.ingest(options)).toMatchObject({ status: 'committed' });
+      for (let i = 0; i < 5; i++) expect(await memory.ingest(options)).toMatchObject({ status: 'known' });
+      expect(await textsOf(store)).toEqual([`The theme is ${value}.`]);
+    };
+    for (const value of ['dark', 'light', 'dark', 'light']) await say(value);
+    expect(await all(store)).toMatchObject([{ revision: 4, sources: [{ id: 'form' }], confidence: 0.95 }]);
+  });
+
+  test('is heard without keys, too', async () => {
+    const { memory, clock, scope, store } = setUp({ otherwise: operations({ new: 1, op: 'DELETE', existing: [1] }) });
+    for (const city of ['Paris', 'Berlin', 'Paris']) {
+      clock.now += 1000;
+      const options = { scope, source: { id: 's' }, memories: [`The user lives in ${city}.`], wait: true };
+      expect(await memory.ingest(options)).toMatchObject({ status: 'committed' });
+      expect(await memory.ingest(options)).toMatchObject({ status: 'known' });
+      expect(await textsOf(store)).toEqual([`The user lives in ${city}.`]);
+    }
+  });
+
+  test('within one call of several jobs keeps its last word, however often the call is repeated', async () => {
+    const { memory, clock, scope, store } = setUp({ model: undefined });
+    const books = Array.from({ length: 40 }, (_, i) => ({ text: `The user owns book ${i}.`, key: `book ${i}` }));
+    for (let i = 0; i < 3; i++) {
+      clock.now += 1000;
+      const memories = [theme('dark'), ...books, theme('light')];
+      await memory.ingest({ scope, source: { id: 'import' }, memories, wait: true });
+      expect(await textsOf(store)).toContain('The theme is light.');
+      expect(await all(store)).toHaveLength(41);
+    }
+  });
+});
+
 describe('one session', () => {
+  test.each(['home', undefined])('goes back to what another one has replaced, key: %s', async (key) => {
+    const { memory, clock, scope, store } = setUp({
+      extract: ({ messages }) => messages.map(({ content }) => ({ text: content[0]!.text!, ...(key && { key }) })),
+      otherwise: operations({ new: 1, op: 'DELETE', existing: [1] }),
+    });
+    const said: Record<string, ReturnType<typeof user>[]> = { a: [], b: [] };
+    for (const [id, city] of Object.entries({ a: 'Paris', b: 'Berlin', ' a': 'Paris', ' b': 'Berlin' })) {
+      clock.now += 1000;
+      const messages = said[id.trim()]!;
+      messages.push(user(`The user lives in ${city}.`));
+      await memory.ingest({ scope, source: { id: id.trim() }, messages, wait: true });
+      expect(await textsOf(store)).toEqual([`The user lives in ${city}.`]);
+    }
+  });
+
   const home = (city: string, isExplicit: boolean, key?: string) => ({
     text: `The user lives in ${city}.`,
     isExplicit,

@@ -200,10 +200,16 @@ class JobRun {
     if (quarantined.length > 0) {
       operations.push(quarantineNote(split ? `${job.id}:${after.candidates.length}` : job.id, quarantined));
     }
-    if (isLast) {
-      if (split) operations.push(splitNote(job.id, undefined));
-      operations.push(this.#readNote(note, input), ...(await this.#organize(after)));
-    } else operations.push(splitNote(job.id, after));
+    const heard = { ...note, seen: note.seen.filter((one) => !working.outdated.has(one)) };
+    const next = isLast ? withInput(heard, input) : heard;
+    operations.push({
+      op: 'note',
+      kind: NOTES.pipeline,
+      key: sourceNoteKey(job.sourceId),
+      value: sourceNoteValue(next),
+    });
+    if (split || !isLast) operations.push(splitNote(job.id, isLast ? undefined : after));
+    if (isLast) operations.push(...(await this.#organize(after)));
     await store.commit(id, operations, {
       ...options,
       expectedRevision: revision,
@@ -247,19 +253,6 @@ class JobRun {
     return [...puts, ...used.map((memory): MemoryOperation => ({ op: 'put', memory: usedAt(memory, new Map(uses)) }))];
   }
 
-  #readNote(note: SourceNote, input: JobInput): MemoryOperation {
-    const { job } = this.#work;
-    const next =
-      input.task === 'facts'
-        ? withSeen(note, input.sha256)
-        : input.task === 'procedure'
-          ? withSeen(note, procedureMark(input.range))
-          : input.isApproved
-            ? note
-            : withRange(note, input.range);
-    return { op: 'note', kind: NOTES.pipeline, key: sourceNoteKey(job.sourceId), value: sourceNoteValue(next) };
-  }
-
   async #organize({ facts, summary }: SplitJob): Promise<MemoryOperation[]> {
     const { ask } = this.#work;
     const profile =
@@ -296,6 +289,13 @@ function embedderDeadlineExceeded(timeoutMs: number): Error {
     status: 'DEADLINE_EXCEEDED',
     message: `The embedder did not answer within ${timeoutMs} ms.`,
   });
+}
+
+/** The note of a source after its input was read. */
+function withInput(note: SourceNote, input: JobInput): SourceNote {
+  if (input.task === 'facts') return withSeen(note, input.sha256);
+  if (input.task === 'procedure') return withSeen(note, procedureMark(input.range));
+  return input.isApproved ? note : withRange(note, input.range);
 }
 
 /** The texts of the facts that hold. */

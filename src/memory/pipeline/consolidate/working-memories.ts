@@ -16,6 +16,8 @@ export class WorkingMemories {
   readonly #memories = new Map<string, MemoryDraft>();
   readonly #touched = new Set<string>();
   readonly #maxInvalidations: number;
+  /** `MemorySource.sha256` of statements whose own source has stated something else since. */
+  readonly outdated = new Set<string>();
   readonly counts: MemoryChangeCounts = { created: 0, updated: 0, invalidated: 0, ignored: 0, quarantined: 0 };
 
   constructor(maxInvalidations: number) {
@@ -117,7 +119,9 @@ export class WorkingMemories {
     const successor = this.#successorOf(memory);
     const isSaid = (text: string) => sameFactKey(text) === sameFactKey(source.statement);
     const last = memory.sources.findLast(({ id }) => id === source.id);
-    if (last && says(last, source)) {
+    const isCurrent = memory.validTo === undefined && isSaid(memory.text);
+    const isAnew = successor?.sources.some(({ id }) => id === source.id) || isAfter(source, last);
+    if (last && says(last, source) && (isCurrent || !isAnew)) {
       this.counts.ignored++;
       return true;
     }
@@ -130,6 +134,7 @@ export class WorkingMemories {
     const holds = isStrongest && !(successor && isStronger(successor, source));
     if (holds && successor && this.counts.invalidated >= this.#maxInvalidations) return false;
     if (holds && successor) this.#invalidate(successor, memory.id, source);
+    this.#outdate(memory.sources.filter(isReplaced));
     const members = isSaid(memory.text)
       ? { ...agreed(memory, candidate), schemaId: schemaId ?? memory.schemaId }
       : { importance, schemaId, expiresAt };
@@ -148,10 +153,15 @@ export class WorkingMemories {
     return memory && (memory.validTo === undefined ? memory : this.#successorOf(memory));
   }
 
-  #invalidate(memory: MemoryDraft, supersededBy: string, { at }: MemorySource): void {
+  #invalidate(memory: MemoryDraft, supersededBy: string, { id, at }: MemorySource): void {
     const validTo = at > memory.validFrom ? at : memory.validFrom;
     this.#put({ ...memory, validTo, supersededBy });
+    this.#outdate(memory.sources.filter((source) => source.id === id));
     this.counts.invalidated++;
+  }
+
+  #outdate(sources: readonly MemorySource[]): void {
+    for (const { sha256 } of sources) this.outdated.add(sha256);
   }
 
   ignore(): void {
@@ -211,6 +221,11 @@ export function strongestStatement(
 /** Whether a statement is known from the same source, which said it at least as surely. */
 function says(known: MemorySource, { id, trust, statement }: MemorySource): boolean {
   return known.id === id && known.trust >= trust && sameFactKey(known.statement) === sameFactKey(statement);
+}
+
+/** Whether a statement is from later messages than an earlier one of the same session. */
+function isAfter({ from }: MemorySource, earlier: MemorySource | undefined): boolean {
+  return from !== undefined && earlier?.to !== undefined && from >= earlier.to;
 }
 
 /** The members of a memory that a candidate agrees with. */

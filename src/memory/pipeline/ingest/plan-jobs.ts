@@ -78,15 +78,14 @@ function smallPart(part: Part): Part {
   return { text };
 }
 
-/** The jobs for facts that are given in place of messages. */
+/** The jobs for facts that are given in place of messages, from the first one on that is not known: a later one may say otherwise. */
 export function factsInputs(source: JobSource, facts: readonly MemoryFact[], note: SourceNote): FactsInput[] {
   const inputs: FactsInput[] = [];
   let part: MemoryFact[] = [];
   let bytes = 0;
   const end = () => {
     if (part.length === 0) return;
-    const sha256 = sha256Of(part);
-    if (!note.seen.includes(sha256)) inputs.push({ version: 1, task: 'facts', source, facts: part, sha256 });
+    inputs.push({ version: 1, task: 'facts', source, facts: part, sha256: sha256Of(part) });
     part = [];
     bytes = 0;
   };
@@ -97,5 +96,6 @@ export function factsInputs(source: JobSource, facts: readonly MemoryFact[], not
     bytes += size;
   }
   end();
-  return inputs;
+  const first = inputs.findIndex(({ sha256 }) => !note.seen.includes(sha256));
+  return first === -1 ? [] : inputs.slice(first);
 }

@@ -29,7 +29,7 @@ export interface ReadRange extends Range {
 export interface SourceNote {
   readonly version: 1;
   readonly ranges: readonly ReadRange[];
-  /** Hashes of facts that were given in place of messages, and {@link procedureMark}s. */
+  /** Hashes of facts that were given in place of messages, until the source states something else; and {@link procedureMark}s. */
   readonly seen: readonly string[];
   /** Jobs that must not commit, while the source is being forgotten. */
   readonly forgottenJobs?: readonly string[];
