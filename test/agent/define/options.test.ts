@@ -69,6 +69,8 @@ describe('an unknown option is refused with the known ones', () => {
       ["'session'", "did you mean 'sessionId'?", 'snapshotId', 'state'],
     ],
     ["chat, a caller's context", () => loose(agent.chat)({}, { contxt: {} }), ["did you mean 'context'?"]],
+    ['chat, an id', () => loose(agent.chat)({ sessionId: 5 }), ['chat: sessionId must be a string, not a number.']],
+    ['loadChat, an id', () => loose(agent.loadChat)({ snapshotId: null }), ['snapshotId must be a string, not null.']],
     ['chat of a remote agent', () => loose(remote.chat)({ session: 'x' }), ["did you mean 'sessionId'?"]],
     ['loadChat', () => loose(agent.loadChat)({ id: 'x' }), ["'id'", 'sessionId', 'snapshotId']],
     ['send', () => loose(agent.chat().send.bind(agent.chat()))('a', { signal: 1 }), ["'signal'", 'abortSignal']],
