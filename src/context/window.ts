@@ -154,7 +154,7 @@ function settle(options: ContextWindowOptions): WindowSetting {
     limits,
     sources: { examples: options.examples, memory: options.memory, knowledge: options.knowledge },
     hasArtifacts: options.artifacts ?? false,
-    keptTurns: strategies.map(keptTurnsOf).find((kept) => kept !== undefined),
+    keptTurns: keptTurnsOf(strategies),
     counter,
     calibration: new Calibration(),
     compaction,

@@ -29,8 +29,8 @@ export interface MemoryBlock {
 
 /** The facts that were learned from the first messages of a session. */
 export interface SessionFacts {
-  /** The facts, one a line. */
-  readonly text: string;
+  /** The facts, oldest first. */
+  readonly texts: readonly string[];
   /** The position of the first message that was not learned from. */
   readonly to: number;
   /** SHA-256 of the messages before it, in hex. */

@@ -75,15 +75,15 @@ describe('the middleware', () => {
     expect(reports[0]).toMatchObject({ sent: [[4, 6]], dropped: [[0, 4]] });
   });
 
-  test('leaves out a summary that is longer than the budget, and says that its messages are dropped', async () => {
+  test('leaves out a summary that is longer than the budget, and no message for it; says that its messages are dropped', async () => {
     const summary = { text: 'much '.repeat(5_000), to: 2, sha256: 'x', tokens: 5_000 };
     const { scripted, ask, reports } = setUp({
       maxTokens: 500,
       history: [({ items }) => ({ items: items.slice(2), summary })],
     });
     await ask(talk(2));
-    expect(textsOf(scripted.requests[0]!).slice(1)).toEqual(['user: now']);
-    expect(reports[0]).toMatchObject({ sent: [], dropped: [[0, 4]] });
+    expect(textsOf(scripted.requests[0]!).slice(1)).toEqual(['user: q1 ', 'model: a1 ', 'user: now']);
+    expect(reports[0]).toMatchObject({ sent: [[2, 4]], dropped: [[0, 2]] });
   });
 
   test('keeps to 8,000 tokens with a model whose limit is not known', async () => {

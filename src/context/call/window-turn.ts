@@ -10,7 +10,7 @@ import { fetchAll } from '../fetch/fetch-all.ts';
 import { assemble, type Assembled, type Assembly, type Fetched } from '../prepare/assemble.ts';
 import { bounded } from '../prepare/report.ts';
 import { Omissions } from '../prepare/sections.ts';
-import type { MemoryBlock } from '../../session/turn-memory.ts';
+import type { MemoryBlock, SessionFacts } from '../../session/turn-memory.ts';
 import { inputLimitOf } from '../tokens/model-limits.ts';
 import type { ContextReport, Summary, TurnWindow, WindowCall, WindowScope } from '../types.ts';
 import type { WindowSetting } from '../window.ts';
@@ -22,7 +22,7 @@ export class WindowTurn implements TurnWindow {
   readonly #scope: WindowScope;
   readonly #compactions: SessionCompactions | undefined;
   #fetched: Promise<Fetched[]> | undefined;
-  #facts: Summary | undefined;
+  #facts: SessionFacts | undefined;
   #hasRead = false;
   #calls = 0;
   #report: ContextReport | undefined;
@@ -104,7 +104,7 @@ export class WindowTurn implements TurnWindow {
       this.#reading((compactions) => compactions.load(leafId, prefetched)),
     ]);
     this.#hasRead = hasRead;
-    this.#facts = facts && { ...facts, tokens: this.#setting.counter.text(facts.text) };
+    this.#facts = facts;
     return [...fetched, ...(blocks ?? []).map(fetchedBlock)];
   }
 

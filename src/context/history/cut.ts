@@ -13,14 +13,19 @@ export function stepFor(budget: number): number {
  * about `step`; meanwhile each request begins like the one before, so providers' caches serve it.
  *
  * @param sizes Tokens of each turn, oldest first.
+ * @param keep As many of the last turns are left out only if they exceed the budget.
  */
-export function cutToBudget(sizes: readonly number[], budget: number, step: number): number {
+export function cutToBudget(sizes: readonly number[], budget: number, step: number, keep = 1): number {
   const total = sizes.reduce((sum, size) => sum + size, 0);
   if (total <= budget) return 0;
   const least = Math.ceil((total - budget) / step) * step;
   let before = 0;
   let first = 0;
   while (first < sizes.length && before < least) before += sizes[first++]!;
-  const last = sizes.length - 1;
-  return first > last && sizes[last]! <= budget ? last : first;
+  let kept = total;
+  for (let i = 0; i < first; i++) {
+    if (i >= sizes.length - keep && kept <= budget) return i;
+    kept -= sizes[i]!;
+  }
+  return first;
 }

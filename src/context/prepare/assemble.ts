@@ -12,9 +12,11 @@ import type {
   Summary,
 } from '../types.ts';
 import { dataMessage, dataText, withSystemData, type DataPlace, type DataTitle } from '../../session/log/data-text.ts';
+import type { SessionFacts } from '../../session/turn-memory.ts';
+import { keptTurnsOf, newestFacts } from '../history/session-memories.ts';
 import { HistorySection } from './choose-history.ts';
 import { repaired } from './repair.ts';
-import { fit, joined, ListSection, type Omissions, type SectionLimits } from './sections.ts';
+import { fit, joined, ListSection, Omissions, type SectionLimits } from './sections.ts';
 
 /** The texts that one source found. */
 export interface Fetched {
@@ -44,7 +46,7 @@ export interface Assembly {
   /** The newest summary of messages before this position; `undefined` if there is none. */
   readonly summaryBefore: (position: number) => Summary | undefined;
   /** The facts that were learned from the session; `undefined` without any. */
-  readonly facts: Summary | undefined;
+  readonly facts: SessionFacts | undefined;
   readonly fetched: readonly Fetched[];
 }
 
@@ -72,8 +74,17 @@ export function assemble(assembly: Assembly): Assembled {
   const { before, log, sent, after } = partsOf(assembly);
   const turnStart = startOfTurn(log);
 
+  const instructions = [...before, ...after];
+  const fixed = {
+    instructions: sum(instructions, countTokens) + otherInput(request, counter, scaled),
+    tools: request.tools?.length ? scaled(counter.json(request.tools)) : 0,
+    prompt: sum(log.slice(turnStart), countTokens),
+  };
+  const needed = fixed.instructions + fixed.tools + fixed.prompt;
+  const room = Math.max(0, maxTokens - needed);
+
   const summary = assembly.summaryBefore(turnStart);
-  const facts = assembly.facts && assembly.facts.to <= turnStart ? assembly.facts : undefined;
+  const { facts, omittedFacts } = factsThatFit(assembly, log.slice(0, turnStart), { room, countTokens, countText });
   const tools = { countTokens, turnsOf, ...(summary && { summary }), ...(facts && { sessionMemories: facts }) };
   const history = new HistorySection(log.slice(0, turnStart), assembly.strategies, tools);
   const lists = assembly.fetched.map(
@@ -88,19 +99,12 @@ export function assemble(assembly: Assembly): Assembled {
     items: history.summary ? [history.summary] : [],
     countText,
     frame: FRAME_TOKENS,
+    ...(history.summary === facts && { omissions: omittedFacts }),
   });
-
-  const instructions = [...before, ...after];
-  const fixed = {
-    instructions: sum(instructions, countTokens) + otherInput(request, counter, scaled),
-    tools: request.tools?.length ? scaled(counter.json(request.tools)) : 0,
-    prompt: sum(log.slice(turnStart), countTokens),
-  };
-  const needed = fixed.instructions + fixed.tools + fixed.prompt;
   const flexible = [...lists.map(({ list }) => list), summaries, history];
   const wanted = flexible.map(({ section, tokens }) => [section, tokens] as const);
   if (needed > Math.max(maxTokens, mostTokens)) throw overflow(mostTokens, fixed, wanted);
-  fit(flexible, limits, Math.max(0, maxTokens - needed));
+  fit(flexible, limits, room);
 
   const summaryInUse = summaries.texts.length > 0 ? history.summary : undefined;
   const dataAt = (at: DataPlace): string[] =>
@@ -150,6 +154,27 @@ export function assemble(assembly: Assembly): Assembled {
     request: { ...request, messages: [...withSystemData(before, dataAt('system')), ...conversation, ...after] },
     report,
   };
+}
+
+/** The newest facts that leave the kept turns their room, and take no more than their share of the window. */
+function factsThatFit(
+  { facts, strategies, limits, maxTokens }: Assembly,
+  earlier: readonly MessageData[],
+  {
+    room,
+    countTokens,
+    countText,
+  }: { room: number; countTokens: (message: MessageData) => number; countText: (text: string) => number },
+): { facts?: Summary | undefined; omittedFacts: Omissions } {
+  const omittedFacts = new Omissions();
+  if (!facts || facts.to > earlier.length) return { omittedFacts };
+  const turns = turnsOf(earlier.map((message, position) => ({ position, message })));
+  const kept = turns.slice(Math.max(0, turns.length - (keptTurnsOf(strategies) ?? 0))).flat();
+  const left = kept.reduce((rest, { message }) => rest - countTokens(message), room);
+  const most = Math.min(left, limits.summary?.maxTokens ?? Math.floor(maxTokens / 4));
+  const { newest, omitted } = newestFacts(facts, Math.max(0, most - FRAME_TOKENS), countText);
+  omittedFacts.add(omitted, 'window');
+  return { facts: newest, omittedFacts };
 }
 
 /** Splits the messages: the prompt's before and after the session's, and the session's as stored (`log`) and as sent. */

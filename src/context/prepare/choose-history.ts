@@ -1,5 +1,6 @@
 import type { MessageData } from 'genkit';
 import { cutToBudget, stepFor } from '../history/cut.ts';
+import { keptTurnsOf } from '../history/session-memories.ts';
 import { turnsOf } from '../turns.ts';
 import type { HistoryItem, HistoryStrategy, MessageRange, OmissionReason, StrategyTools, Summary } from '../types.ts';
 import { applyStrategies } from './run-strategies.ts';
@@ -13,6 +14,8 @@ export class HistorySection implements Flexible {
   readonly summary: Summary | undefined;
   readonly #log: readonly MessageData[];
   readonly #tools: StrategyTools;
+  /** Turns that are left out only if they do not fit. */
+  readonly #keep: number;
   readonly #omissions = new Omissions();
   #items: readonly HistoryItem[];
   #tokens: number;
@@ -24,6 +27,7 @@ export class HistorySection implements Flexible {
     this.summary = history.summary;
     this.#log = log;
     this.#tools = tools;
+    this.#keep = Math.max(1, keptTurnsOf(strategies) ?? 1);
     this.#items = history.items === all && !this.summary ? all : completed(history.items, log, this.summary?.to);
     this.#omissions.add(log.length - this.#items.length - this.#coveredBy(this.#items), 'strategy');
     this.#tokens = this.#count();
@@ -41,7 +45,7 @@ export class HistorySection implements Flexible {
     const before = this.#items.length;
     const turns = turnsOf(this.#items);
     const sizes = turns.map((turn) => turn.reduce((sum, { message }) => sum + this.#tools.countTokens(message), 0));
-    this.#items = turns.slice(cutToBudget(sizes, tokens, stepFor(tokens))).flat();
+    this.#items = turns.slice(cutToBudget(sizes, tokens, stepFor(tokens), this.#keep)).flat();
     this.#omissions.add(before - this.#items.length, reason);
     this.#tokens = this.#count();
   }

@@ -21,7 +21,10 @@ const DEFAULT_RANKS: Readonly<Record<FlexibleSection, number>> = {
 
 export type SectionLimits = Partial<Record<FlexibleSection, SectionOptions>>;
 
-/** Shrinks each section to its own budget, then the sections by rank until all of them together take at most `room` tokens. */
+/**
+ * Shrinks each section to its own budget, then gives each its room, the highest rank first, so that all of them together take at most
+ * `room` tokens. What a section can't use, as its items do not fit, is there for the others.
+ */
 export function fit(sections: readonly Flexible[], limits: SectionLimits, room: number): void {
   // A section may have several blocks, which share its budget.
   const taken: Partial<Record<FlexibleSection, number>> = {};
@@ -32,10 +35,10 @@ export function fit(sections: readonly Flexible[], limits: SectionLimits, room: 
     taken[section.section] = (taken[section.section] ?? 0) + section.tokens;
   }
   const rankOf = ({ section }: Flexible) => limits[section]?.rank ?? DEFAULT_RANKS[section];
-  for (const section of sections.toSorted((a, b) => rankOf(a) - rankOf(b))) {
-    const excess = sections.reduce((sum, { tokens }) => sum + tokens, 0) - room;
-    if (excess <= 0) return;
-    if (section.tokens > 0) section.shrink(Math.max(0, section.tokens - excess), 'window');
+  let left = room;
+  for (const section of sections.toSorted((a, b) => rankOf(b) - rankOf(a))) {
+    if (section.tokens > left) section.shrink(left, 'window');
+    left -= section.tokens;
   }
 }
 

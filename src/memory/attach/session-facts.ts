@@ -41,7 +41,14 @@ export async function sessionFacts(
   const memories = await store.bySource(id, sessionId, options);
   const facts = memories.filter((memory) => holdsAt(memory, Date.now()) && isSaidBefore(memory, sessionId, read));
   if (facts.length === 0) return undefined;
-  return { text: facts.map(({ text }) => `- ${text}`).join('\n'), to, sha256: log.prefixHash(to) };
+  const texts = facts.toSorted((a, b) => compareSaid(a, b, sessionId)).map(({ text }) => text);
+  return { texts, to, sha256: log.prefixHash(to) };
+}
+
+/** Oldest first, by when the session last said it. */
+function compareSaid(a: Memory, b: Memory, sessionId: string): number {
+  const [x, y] = [a, b].map(({ sources }) => sources.findLast(({ id }) => id === sessionId)!);
+  return Date.parse(x!.at) - Date.parse(y!.at) || (x!.from ?? 0) - (y!.from ?? 0);
 }
 
 function isSaidBefore({ sources }: Memory, sessionId: string, position: number): boolean {

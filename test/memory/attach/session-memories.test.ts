@@ -1,8 +1,9 @@
 /** The strategy `sessionMemories`: what was learned from a session stands in place of the messages it was learned from. */
-import { contextWindow, sessionMemories } from 'genkitx-agents/context';
+import { contextWindow, sessionMemories, type ContextReport, type ContextWindowOptions } from 'genkitx-agents/context';
 import { describe, expect, test, vi } from 'vitest';
 import { contextReportOf } from '../../context/support/context-reports.ts';
-import { ADA, agentWithMemory, linesOf, textsOf } from './support.ts';
+import { until } from '../pipeline/support.ts';
+import { ADA, agentWithMemory, linesOf, remember, textsOf } from './support.ts';
 
 const likes = ({ messages }: { messages: readonly { content: { text?: string }[] }[] }) =>
   messages.flatMap(({ content }) =>
@@ -54,5 +55,78 @@ describe('sessionMemories', () => {
     await other.send('What is next?');
     expect(JSON.stringify(said.requests.at(-1))).not.toContain('The user likes tea.');
     expect(linesOf(said.requests.at(-1)!).join('\n')).toContain('How are you?');
+  });
+
+  describe('in a small window', () => {
+    /** Sends turns, each of which becomes a fact. `check` gets each request with its turn. */
+    async function talkFor(
+      turns: number,
+      { keepTurns = 2, everyTurns = 5, ...options }: ContextWindowOptions & { keepTurns?: number; everyTurns?: number },
+      check: (turn: number, lines: readonly string[], report: ContextReport) => void,
+    ) {
+      const seen: ContextReport[] = [];
+      const { memory, scope, reports, said, chat } = agentWithMemory({
+        memory: { model: undefined, extract: likes, generate: { everyTurns, onIdleMs: false } },
+        context: contextWindow({
+          maxTokens: 3_000,
+          history: [sessionMemories({ keepTurns })],
+          onReport: (report) => seen.push(report),
+          ...options,
+        }),
+      });
+      await remember(memory, scope, 'The user likes numbers.');
+      const talk = chat();
+      for (let turn = 0; turn < turns; turn++) {
+        await talk.send(textOf(turn));
+        const learned = 1 + Math.floor((turn + 1) / everyTurns);
+        await until(() => reports.filter(({ type }) => type === 'committed').length === learned);
+        check(turn, linesOf(said.requests.at(-1)!), seen.at(-1)!);
+      }
+    }
+    const textOf = (turn: number) => `I like the picture with number ${turn} in the gallery of our town.`;
+    const textsBefore = (turn: number, turns: number) =>
+      Array.from({ length: Math.min(turns, turn) }, (_, i) => textOf(turn - 1 - i));
+    const factOf = (turn: number) => textOf(turn).replace('I like', '| - The user likes');
+    const learnedBefore = (turn: number, everyTurns = 5) => Math.floor(turn / everyTurns) * everyTurns;
+
+    test('the last turns of a long session are always sent, with the newest facts', async () => {
+      let last: ContextReport | undefined;
+      await talkFor(200, {}, (turn, lines, report) => {
+        last = report;
+        expect(report.estimatedTokens).toBeLessThanOrEqual(3_000);
+        for (const text of textsBefore(turn, 2)) expect(lines.join('\n')).toContain(`${text}\nmodel: ok`);
+        if (turn < 5) return;
+        expect(lines.join()).toContain(factOf(learnedBefore(turn) - 1));
+        expect(report.sections.memory!.items).toBeGreaterThan(0);
+      });
+      expect(last!.sections.summary!.tokens).toBeLessThanOrEqual(750);
+      expect(last!.sections.summary).toMatchObject({ items: 1, reasons: ['window'] });
+      expect(last!.sections.summary!.omitted).toBeGreaterThan(100);
+      expect(last!.sections.history).not.toHaveProperty('omitted');
+    });
+
+    test('the facts leave the last turns their room, and take what is left', async () => {
+      // Ten turns take about 710 tokens, a fact 68, and the words around the facts 50: one fact fits, though two take less than a quarter.
+      const small = { keepTurns: 10, everyTurns: 15, maxTokens: 920, countTokens: (text: string) => text.length };
+      await talkFor(60, { ...small, sections: { memory: { maxTokens: 0 } } }, (turn, lines) => {
+        for (const text of textsBefore(turn, 10)) expect(lines.join('\n')).toContain(`${text}\nmodel: ok`);
+        if (turn >= 30) expect(lines.join()).toContain(factOf(learnedBefore(turn, 15) - 1));
+      });
+    });
+
+    test('a limit of the section counts in place of a quarter of the window', async () => {
+      await talkFor(60, { sections: { summary: { maxTokens: 150 } } }, (turn, lines, report) => {
+        if (turn < 10) return;
+        expect(report.sections.summary!.tokens).toBeLessThanOrEqual(150);
+        expect(lines.join()).toContain(factOf(learnedBefore(turn) - 1));
+      });
+    });
+
+    test('without room for a fact the messages are sent as they are', async () => {
+      await talkFor(30, { sections: { summary: { maxTokens: 10 } } }, (turn, lines, report) => {
+        expect(lines.filter((line) => line.endsWith('of our town.'))).toHaveLength(turn + 1);
+        if (turn >= 10) expect(report.sections.summary).toMatchObject({ items: 0, reasons: ['window'] });
+      });
+    });
   });
 });
