@@ -176,7 +176,7 @@ class JobRun {
       nearest: ({ text, kind }) => nearest(scope, text, { k: NEAREST, kind, abortSignal: signal }),
       get: (ids) => store.get(id, ids, options),
       ask,
-      guard: guardOf(this.#work, this.#pipeline),
+      guard: guardOf(this.#work, this.#input.task, this.#pipeline),
       maxInvalidations,
     });
   }

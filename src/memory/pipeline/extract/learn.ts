@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { MessageData } from 'genkit';
 import { messageText } from '../../../session/log/transcript.ts';
 import type { MemoryJob } from '../../../store/memory/contract.ts';
@@ -43,11 +44,11 @@ export async function learn(
   input: JobInput,
   summary: string | undefined,
 ): Promise<Learned> {
-  const guard = guardOf(work, pipeline);
+  const guard = guardOf(work, input.task, pipeline);
   const learned =
     input.task === 'facts' ? given(pipeline, input) : await fromMessages(pipeline, work, input, guard, summary);
   const candidates = await rewritten(work, input, learned.candidates);
-  return checked(candidates, learned, guard, input, work);
+  return checked(pipeline, work, candidates, learned, guard, input);
 }
 
 /** Facts that the application or the user gave. */
@@ -191,11 +192,12 @@ async function rewritten(
 
 /** Quarantines the candidates that a guard stops, and all candidates of an app. */
 async function checked(
+  pipeline: Pipeline,
+  work: JobWork,
   candidates: readonly Candidate[],
   learned: Learned,
   guard: Guard,
   input: JobInput,
-  { scope }: JobWork,
 ): Promise<Learned> {
   if (input.isApproved) return { ...learned, candidates };
   const quarantined = [...learned.quarantined];
@@ -203,11 +205,26 @@ async function checked(
   for (const candidate of candidates) {
     const found = await guard(candidateText(candidate), 'memory', candidate.source.type);
     const reason =
-      found ?? (scope.kind === 'app' ? 'It waits for approval, because all users of the app will read it.' : undefined);
-    if (reason === undefined) passed.push(candidate);
+      found ??
+      (work.scope.kind === 'app' ? 'It waits for approval, because all users of the app will read it.' : undefined);
+    const isKnown =
+      reason !== undefined && input.task === 'procedure' && (await isRemembered(pipeline, work, candidate));
+    if (reason === undefined || isKnown) passed.push(candidate);
     else quarantined.push({ reason, at: candidate.source.at, source: input.source, candidate });
   }
   return { ...learned, candidates: passed, quarantined };
+}
+
+/** Whether a memory has it from another source, word for word: then it has passed the guards, or a person has approved it. */
+async function isRemembered(
+  { nearest }: Pipeline,
+  { scope, signal }: JobWork,
+  { kind, source: { statement, data } }: Candidate,
+): Promise<boolean> {
+  const near = await nearest(scope, statement, { k: 10, kind, abortSignal: signal });
+  return near.some(({ sources }) =>
+    sources.some((source) => source.statement === statement && isDeepStrictEqual(source.data, data)),
+  );
 }
 
 function candidateText({ text, data, key }: Candidate): string {

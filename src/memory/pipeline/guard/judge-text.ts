@@ -4,7 +4,8 @@ import { withinTime } from '../extract/ask-model.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { MemoryScope } from '../../scopes.ts';
 import type { GuardedText, MemoryGuard } from '../../types.ts';
-import { poisonReason } from './poison.ts';
+import type { JobInput } from '../jobs/job-input.ts';
+import { poisonReason, poisonReasonOfSteps } from './poison.ts';
 
 /** Personal data that no memory of an app may contain. */
 const PERSONAL =
@@ -23,11 +24,13 @@ export type Guard = (
  */
 export function guardOf(
   { scope, signal }: { scope: MemoryScope; signal: AbortSignal },
+  task: JobInput['task'],
   { guards, limits }: Pick<Pipeline, 'guards' | 'limits'>,
 ): Guard {
   let silence: GuardSilence | undefined;
   return async (text, kind, type) => {
-    const poison = poisonReason(text);
+    const isSteps = task === 'procedure' && kind === 'memory';
+    const poison = isSteps ? poisonReasonOfSteps(text) : poisonReason(text);
     if (poison !== undefined) return poison;
     if (scope.kind === 'app' && kind === 'memory' && PERSONAL.test(text)) {
       return 'It is about a person, and memories of an app are read by all users.';

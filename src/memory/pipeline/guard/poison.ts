@@ -4,10 +4,15 @@
  */
 import { LANGUAGES } from './poison-languages.ts';
 import { readingsOf } from './readings.ts';
+import { ABOUT_OTHERS_STEPS, INSTRUCTION_STEPS, RIGHTS_STEPS, SENDING_STEPS } from './poison-steps.ts';
 
 interface PoisonRule {
   readonly reason: string;
   readonly patterns: readonly RegExp[];
+  /** What the steps of a procedure may say. */
+  readonly allowedInSteps: readonly RegExp[];
+  /** What they may not say, though other texts may. */
+  readonly refusedInSteps?: readonly RegExp[];
 }
 
 const MODEL = String.raw`(?:you|the (?:assistant|ai|bot|agent|model|system|chatbot|llm))`;
@@ -36,6 +41,8 @@ const RULES: readonly PoisonRule[] = [
       /\bdo not (?:tell|inform|mention (?:this|it) to)\b|\bkeep (?:this|it) (?:secret|hidden) from\b/,
       ...LANGUAGES.flatMap(({ instructs }) => instructs),
     ],
+    allowedInSteps: INSTRUCTION_STEPS,
+    refusedInSteps: SENDING_STEPS,
   },
   {
     reason: 'It claims rights, which a memory can not give.',
@@ -50,6 +57,7 @@ const RULES: readonly PoisonRule[] = [
       /\b(?:on behalf of|speaking for|authori[sz]ed by|approved by|orders from|per) (?:the )?(?:admin\w*|management|ceo|owner|security|legal|support|developers?|openai|google|anthropic|it department)\b/,
       /\b(?:gets?|receives?|is owed|qualifies for|always pays?) (?:an? |the )?(?:100 ?%|free|unlimited|full) (?:discount|refund|orders?|credit|access|upgrade)\b/,
     ],
+    allowedInSteps: RIGHTS_STEPS,
   },
   {
     reason: 'It is about other users.',
@@ -62,6 +70,7 @@ const RULES: readonly PoisonRule[] = [
       /\b(?:remember|store|save|write|note|record|add|put|delete|erase|change|update|set|read|show|list|tell)\b.{0,40}\b(?:someone else|[a-z]+body's|another (?:person|user|customer)|other (?:users?|customers?|people)(?:'s?)?|global(?:ly)?|shared|everyone|everybody|[a-z]+'s (?:memor(?:y|ies)|profile|account|preferences|record))\b/,
       ...LANGUAGES.flatMap(({ aboutOthers }) => aboutOthers),
     ],
+    allowedInSteps: ABOUT_OTHERS_STEPS,
   },
 ];
 
@@ -70,6 +79,22 @@ export function poisonReason(text: string): string | undefined {
   const readings = readingsOf(text);
   for (const { reason, patterns } of RULES) {
     if (readings.some((reading) => patterns.some((pattern) => pattern.test(reading)))) return reason;
+  }
+  return undefined;
+}
+
+/**
+ * Why the steps of a procedure may not become a memory, or `undefined`. They are instructions about tools by nature, so some wordings are
+ * left out before the rules read them. Each step, in the numbered text or in a list in JSON, is judged by itself.
+ */
+export function poisonReasonOfSteps(text: string): string | undefined {
+  const readings = text.split(/\n\d+\. |","/).flatMap(readingsOf);
+  for (const { reason, patterns, allowedInSteps, refusedInSteps = [] } of RULES) {
+    const isRefused = (reading: string) => {
+      const rest = allowedInSteps.reduce((left, allowed) => left.replaceAll(allowed, '…'), reading);
+      return [...patterns, ...refusedInSteps].some((pattern) => pattern.test(rest));
+    };
+    if (readings.some(isRefused)) return reason;
   }
   return undefined;
 }
