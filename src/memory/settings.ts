@@ -10,11 +10,12 @@ import {
   isObject,
   isOneOf,
   isShare,
+  isTimerMs,
   isWhole,
   type OptionCheck,
 } from '../store/check-options.ts';
 import { TRUST } from './pipeline/extract/candidate.ts';
-import { settleTopics } from './pipeline/extract/topics.ts';
+import { isSchema, settleTopics } from './pipeline/extract/topics.ts';
 import { isListOf, isText, isTextOrObject } from './pipeline/ingest/check-ingest.ts';
 import type { Pipeline } from './pipeline/pipeline.ts';
 import type { MemoryLimits, MemoryManagerOptions, MemoryReport, MemoryTriggers } from './types.ts';
@@ -30,6 +31,9 @@ const LIMITS: Required<MemoryLimits> = {
   summaryLength: 4_000,
 };
 
+/** Later dates may have no form in ISO 8601 that sorts like the others. */
+const HUNDRED_YEARS_MS = 3_155_760_000_000;
+
 const TRIGGERS: Required<MemoryTriggers> = { everyTurns: 5, onIdleMs: 900_000, onSessionEnd: true };
 
 const isStore: OptionCheck = (value) => {
@@ -41,10 +45,6 @@ const isGuard: OptionCheck = (value) =>
   [value, (value as { find?: unknown } | null)?.find].some((find) => typeof find === 'function')
     ? undefined
     : 'a guard';
-const isSchema: OptionCheck = (value) =>
-  typeof (value as { safeParse?: unknown } | null)?.safeParse === 'function'
-    ? undefined
-    : "a Zod schema, made with genkit's z";
 
 /** The settings of a manager that the pipeline does not need. */
 export interface ManagerSettings {
@@ -75,7 +75,7 @@ export function settleManager(
     redact: isFunction,
     consent: isOneOf('on', 'off'),
     learnFromTools: isBoolean,
-    toolTtlMs: isWhole(1),
+    toolTtlMs: isWhole(1, HUNDRED_YEARS_MS),
     trust: isObject,
     app: isBoolean,
     appName: isText,
@@ -101,11 +101,13 @@ export function settleManager(
     tool: isShare,
   });
   const { maxInvalidations: _, ...positive } = LIMITS;
-  const checks = Object.fromEntries(Object.keys(positive).map((name) => [name, isWhole(1)]));
+  const checks = Object.fromEntries(
+    Object.keys(positive).map((name) => [name, name.endsWith('Ms') ? isTimerMs(1) : isWhole(1)]),
+  );
   checkOptions('memoryManager: limits', limits, { ...checks, maxInvalidations: isWhole(0) });
   checkOptions('memoryManager: generate', generate, {
     everyTurns: isWhole(1),
-    onIdleMs: (value) => (value === false ? undefined : isWhole(1)(value)),
+    onIdleMs: (value) => (value === false ? undefined : isTimerMs(1)(value)),
     onSessionEnd: isBoolean,
   });
   return {

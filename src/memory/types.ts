@@ -13,7 +13,7 @@ export type BuiltInTopic =
 
 /** A kind of fact to remember. A fact that fits no topic is not remembered. */
 export interface MemoryTopic {
-  /** Names the topic: `business_feedback`. */
+  /** Names the topic, and no other one: `business_feedback`. */
   readonly label: string;
   /** Tells the model which facts belong to the topic. */
   readonly description: string;
@@ -226,7 +226,7 @@ export interface MemoryManagerOptions {
   consent?: 'on' | 'off';
   /** Whether to learn from the answers of tools, too. Such memories expire after `toolTtlMs`. Default: false. */
   learnFromTools?: boolean;
-  /** How long a memory from a tool's answer is kept, in ms. Default: 3,600,000 (an hour). */
+  /** How long a memory from a tool's answer is kept, in ms; at most 100 years. Default: 3,600,000 (an hour). */
   toolTtlMs?: number;
   /** How much to trust each type of source. Default: bootstrap 0.95, explicit 0.9, implicit 0.6, tool 0.3. */
   trust?: MemoryTrust;
@@ -297,7 +297,7 @@ export interface IngestOptions {
 /** The result of an `ingest`. */
 export interface IngestResult {
   /**
-   * `queued`: a worker will do it. `committed`: it is done (`wait`). `known`: all was read or is in the queue, the session is gone,
+   * `queued`: a worker will do it. `committed`: it is done (`wait`); a text that a guard stopped is then in quarantine, and not remembered. `known`: all was read or is in the queue, the session is gone,
    * `isSuccess` refused it, or the call names no user (`endSession`). `failed`: an attempt failed; others follow, except for dead jobs
    * (`wait`). `full`: the queue refused a part; call again later. `refused`: the scope's consent is off, or was withdrawn, the scope erased or the source forgotten while the job ran.
    */

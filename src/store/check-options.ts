@@ -54,6 +54,14 @@ export function isWhole(least: number, most = Infinity): OptionCheck {
       : `a whole number ${range}`;
 }
 
+/** The longest time that Node's timers take. A longer one would fire at once. */
+export const LONGEST_TIMER_MS = 2_147_483_647;
+
+/** Milliseconds for a timer. */
+export function isTimerMs(least: number): OptionCheck {
+  return isWhole(least, LONGEST_TIMER_MS);
+}
+
 /** One of these strings. */
 export function isOneOf(...values: string[]): OptionCheck {
   return (value) => (values.includes(value as string) ? undefined : values.map((v) => `'${v}'`).join(' or '));

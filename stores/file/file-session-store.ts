@@ -1,6 +1,14 @@
 import type { StoreCapabilities } from '../../src/store/contract.ts';
 import { BaseSessionStore, type TenantStore } from '../../src/store/base-session-store.ts';
-import { checkOptions, isBoolean, isFunction, isObject, isOneOf, isWhole } from '../../src/store/check-options.ts';
+import {
+  checkOptions,
+  isBoolean,
+  isFunction,
+  isObject,
+  isOneOf,
+  isTimerMs,
+  isWhole,
+} from '../../src/store/check-options.ts';
 import type { SnapshotPathPrefix } from '../../src/store/name-tenant.ts';
 import type { Encryption } from '../../src/store/encryption/encryption.ts';
 import { LruCache } from '../../src/store/parts/lru-cache.ts';
@@ -106,7 +114,7 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
       maxPersistedChainLength: isWhole(1),
       snapshotPathPrefix: isFunction,
       rejectBranchingSessions: isBoolean,
-      snapshotWatchPollIntervalMs: isWhole(1),
+      snapshotWatchPollIntervalMs: isTimerMs(1),
       durability: isOneOf('full', 'fast'),
       checkpointInterval: isWhole(1),
       lockTimeoutMs: isWhole(0),

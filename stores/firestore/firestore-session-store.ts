@@ -8,7 +8,7 @@ import type {
 } from '../../src/store/contract.ts';
 import type { Encryption } from '../../src/store/encryption/encryption.ts';
 import { checkSessions } from '../../src/store/check-lookup.ts';
-import { checkOptions, isBoolean, isFunction, isObject, isWhole } from '../../src/store/check-options.ts';
+import { checkOptions, isBoolean, isFunction, isObject, isTimerMs, isWhole } from '../../src/store/check-options.ts';
 import { nameTenant, type SnapshotPathPrefix } from '../../src/store/name-tenant.ts';
 import { Database } from './database.ts';
 import { readPointer } from './format/pointer-document.ts';
@@ -103,7 +103,7 @@ export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
       rejectBranchingSessions: isBoolean,
       expireAfterMs: isWhole(1),
       maxStateBytes: isWhole(1),
-      requestTimeoutMs: isWhole(1),
+      requestTimeoutMs: isTimerMs(1),
       encryption: isObject,
     });
     super('FirestoreSessionStore', options.snapshotPathPrefix);

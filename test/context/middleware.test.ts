@@ -257,6 +257,10 @@ describe('sources', () => {
       'knowledge: retriever must be defined with Genkit, or the name of one',
     ],
     [() => knowledge((() => []) as never), 'knowledge: retriever must be'],
+    [
+      () => knowledge('handbook', { deadlineMs: 2 ** 31 }),
+      'knowledge: deadlineMs must be a whole number from 1 to 2147483647',
+    ],
     [() => knowledge('handbook', { reranker: 42 as never }), 'knowledge: reranker must be defined with Genkit'],
   ])('that can not be used are refused: %s', (make, message) => {
     expect(make).toThrow(message);

@@ -1,7 +1,5 @@
 import type { Registry } from 'genkit/registry';
-import { MAX_DELAY_MS } from '../../client/signals.ts';
-import { invalidArgument } from '../../errors.ts';
-import { checkOptions, isWhole } from '../../store/check-options.ts';
+import { checkOptions, isTimerMs } from '../../store/check-options.ts';
 import { registryOf } from '../define/settle-agent.ts';
 import type { GenkitOrRegistry } from '../types.ts';
 
@@ -68,9 +66,8 @@ export function isLeaving(registry: Registry): boolean {
  * });
  */
 export async function handOverRuns(ai: GenkitOrRegistry, options: HandOverOptions = {}): Promise<HandOver> {
-  checkOptions('handOverRuns', options, { graceMs: isWhole(0) });
+  checkOptions('handOverRuns', options, { graceMs: isTimerMs(0) });
   const { graceMs = 0 } = options;
-  if (graceMs > MAX_DELAY_MS) throw invalidArgument(`handOverRuns: graceMs must be at most ${MAX_DELAY_MS}.`);
   const runs = runsOf(registryOf(ai));
   runs.isLeaving = true;
   await endedWithin(runs, graceMs);

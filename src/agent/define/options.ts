@@ -2,14 +2,14 @@ import type { z } from 'genkit';
 import type { PromptConfig } from 'genkit/beta';
 import { invalidArgument } from '../../errors.ts';
 import {
-  isAny,
   checkOptions,
+  isAny,
   isBoolean,
   isFunction,
   isObject,
   isOneOf,
   isString,
-  isWhole,
+  isTimerMs,
   type OptionCheck,
 } from '../../store/check-options.ts';
 import { isWindow } from '../generate/turn-window.ts';
@@ -53,7 +53,7 @@ const STATE_OPTIONS: Record<keyof AgentStateOptions, OptionCheck> = {
   clientTransform: isTransform,
   onAbort: isOneOf('discard', 'keep'),
   onConflict: isOneOf('reject', 'queue', 'branch'),
-  storeTimeoutMs: isWhole(1),
+  storeTimeoutMs: isTimerMs(1),
   background: isObject,
   signState: isAny,
   clientResources: isBoolean,

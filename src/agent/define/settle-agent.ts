@@ -3,7 +3,7 @@ import type { Registry } from 'genkit/registry';
 import { invalidArgument } from '../../errors.ts';
 import { capabilitiesOf, changesOf, FOREIGN_CAPABILITIES } from '../../store/contract.ts';
 import { KeyQueue } from '../../store/parts/key-queue.ts';
-import { checkOptions, isBoolean, isFunction, isWhole } from '../../store/check-options.ts';
+import { checkOptions, isBoolean, isFunction, isTimerMs, isWhole } from '../../store/check-options.ts';
 import { listedStore, type AgentDefinition, type BackgroundSettings } from '../agent-definition.ts';
 import { settleScopes } from '../open/agent-scopes.ts';
 import { boundedStore } from '../save/store-calls.ts';
@@ -86,8 +86,8 @@ function queueOf(store: object | undefined): KeyQueue {
 
 function settleBackground(name: string, options: BackgroundOptions): BackgroundSettings {
   checkOptions(`Agent '${name}': background`, options, {
-    heartbeatIntervalMs: isWhole(1),
-    leaseMs: isWhole(1),
+    heartbeatIntervalMs: isTimerMs(1),
+    leaseMs: isTimerMs(1),
     maxAttempts: isWhole(0),
     recover: isBoolean,
     recoverContexts: isFunction,

@@ -1,6 +1,13 @@
 import type { ModelArgument } from 'genkit';
 import { invalidArgument } from '../../errors.ts';
-import { checkOptions, isActionArgument, isFunction, isWhole, type OptionCheck } from '../../store/check-options.ts';
+import {
+  checkOptions,
+  isActionArgument,
+  isFunction,
+  isTimerMs,
+  isWhole,
+  type OptionCheck,
+} from '../../store/check-options.ts';
 import type { History, HistoryStrategy, StrategyTools } from '../types.ts';
 import type { CompactionPlan } from './session-compactions.ts';
 import { modelSummarizer, type Generates, type Summarizer } from './summarizer.ts';
@@ -41,9 +48,6 @@ export interface Compaction {
   readonly summarizer: (ai: Generates) => Summarizer;
 }
 
-/** Node fires a longer timer at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
 const DEFAULTS = {
   overlapTurns: 1,
   idleMs: 15 * 60_000,
@@ -59,10 +63,10 @@ const CHECKS: Readonly<Record<keyof SummarizeOptions, OptionCheck>> = {
   everyMessages: isWhole(1),
   everyTokens: isWhole(1),
   overlapTurns: isWhole(0),
-  idleMs: isWhole(1, LONGEST_TIMER_MS),
+  idleMs: isTimerMs(1),
   maxTokens: isWhole(1),
   maxInputTokens: isWhole(1),
-  timeoutMs: isWhole(1, LONGEST_TIMER_MS),
+  timeoutMs: isTimerMs(1),
 };
 
 /**

@@ -1,6 +1,6 @@
 import { rerank, retrieve } from '@genkit-ai/ai';
 import type { RerankerArgument, RetrieverArgument } from 'genkit';
-import { checkOptions, isActionArgument, isWhole, type OptionCheck } from '../../store/check-options.ts';
+import { checkOptions, isActionArgument, isTimerMs, isWhole, type OptionCheck } from '../../store/check-options.ts';
 import type { ContextItem, ContextQuery, ContextSource } from '../types.ts';
 
 /** Options of {@link fewShot}. */
@@ -38,7 +38,7 @@ function isList(value: unknown): value is readonly string[] {
   return Array.isArray(value);
 }
 
-const NUMBERS = { k: isWhole(1), maxTokens: isWhole(0), deadlineMs: isWhole(1) };
+const NUMBERS = { k: isWhole(1), maxTokens: isWhole(0), deadlineMs: isTimerMs(1) };
 
 /**
  * Finds examples that fit the user's message: documents whose text is an example, such as a question with its answer. They are placed as

@@ -1,6 +1,7 @@
 import { GenkitError, type ToolArgument } from 'genkit';
 import { logger } from 'genkit/logging';
 import { describeThrown, quote } from '../../errors.ts';
+import { LONGEST_TIMER_MS } from '../../store/check-options.ts';
 import type { SnapshotStore } from '../../store/contract.ts';
 import { tenantScopeKey } from '../../store/memory/scope.ts';
 import type { MemoryManager } from '../manager.ts';
@@ -59,7 +60,7 @@ export class Attachment implements AttachedMemory {
     this.#triggers = new Triggers(ingest, triggers);
     const scopesOf = (turn: MemoryTurnScope) => this.#scopesOf(turn);
     // More than the search and the profile take together: their own deadline ends first, and returns what was found until then.
-    this.deadlineMs = 2 * settings.deadlineMs + 1_000;
+    this.deadlineMs = Math.min(2 * settings.deadlineMs + 1_000, LONGEST_TIMER_MS);
     this.#turns = {
       settings,
       retrieval: new Retrieval(manager, settings),

@@ -6,6 +6,7 @@ import {
   isNumber,
   isObject,
   isOneOf,
+  isTimerMs,
   isWhole,
   type OptionCheck,
 } from '../../store/check-options.ts';
@@ -59,7 +60,7 @@ export function settleAttach(options: AttachOptions): AttachSettings {
   checkOptions('memory.attach: preload', preload, {
     k: isWhole(1),
     maxTokens: isWhole(0),
-    deadlineMs: isWhole(0),
+    deadlineMs: isTimerMs(0),
     minScore: isNumber,
   });
   checkOptions('memory.attach: placement', placement, {

@@ -6,6 +6,7 @@ import {
   isObject,
   isString,
   isTime,
+  isTimerMs,
   isWhole,
   type OptionCheck,
 } from '../../store/check-options.ts';
@@ -58,7 +59,7 @@ const REQUEST = {
   kind: (value: unknown) =>
     value === 'declarative' || value === 'procedural' ? undefined : "'declarative' or 'procedural'",
   asOf: isTime,
-  deadlineMs: isWhole(0),
+  deadlineMs: isTimerMs(0),
   abortSignal: isObject,
   context: isObject,
 };

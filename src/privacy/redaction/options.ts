@@ -1,5 +1,5 @@
 import { invalidArgument } from '../../errors.ts';
-import { checkOptions, isBoolean, isOneOf, type OptionCheck } from '../../store/check-options.ts';
+import { checkOptions, isBoolean, isOneOf, LONGEST_TIMER_MS, type OptionCheck } from '../../store/check-options.ts';
 import type { PrivacyRule } from '../rules/types.ts';
 import { namingErrors } from './run-rules.ts';
 
@@ -44,7 +44,10 @@ export function checkRedacting(owner: string, options: RedactingOptions): Redact
     except: isTexts,
     beforeModel: isBoolean,
     onFailure: isOneOf('refuse', 'write'),
-    timeoutMs: (value) => (typeof value === 'number' && value > 0 ? undefined : 'a number above 0'),
+    timeoutMs: (value) =>
+      typeof value === 'number' && value > 0 && value <= LONGEST_TIMER_MS
+        ? undefined
+        : `a number above 0, up to ${LONGEST_TIMER_MS}`,
   });
   if (!options?.rules) throw invalidArgument(`${owner} needs rules: rules: piiRules().`);
   return {

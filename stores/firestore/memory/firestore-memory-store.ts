@@ -1,5 +1,5 @@
 import { Firestore } from '@google-cloud/firestore';
-import { checkOptions, isFunction, isObject, isWhole } from '../../../src/store/check-options.ts';
+import { checkOptions, isFunction, isObject, isTimerMs } from '../../../src/store/check-options.ts';
 import type { Encryption } from '../../../src/store/encryption/encryption.ts';
 import { BaseMemoryStore, type MemoryTenant } from '../../../src/store/memory/base-memory-store.ts';
 import type { MemoryStoreCapabilities } from '../../../src/store/memory/contract.ts';
@@ -58,7 +58,7 @@ export class FirestoreMemoryStore extends BaseMemoryStore {
       db: isClient,
       collection: isCollectionName,
       pathPrefix: isFunction,
-      requestTimeoutMs: isWhole(1),
+      requestTimeoutMs: isTimerMs(1),
       encryption: isObject,
     });
     super('FirestoreMemoryStore', options.pathPrefix);

@@ -588,7 +588,13 @@ test("Genkit's own runtime reads the snapshots of a run: pending, expired, compl
 
 test('invalid options of background are refused', () => {
   const store = new InMemorySessionStore();
-  for (const background of [{ maxAttempts: -1 }, { recover: 'yes' }, { lease: 1 }, { heartbeatIntervalMs: 0.5 }]) {
+  for (const background of [
+    { maxAttempts: -1 },
+    { recover: 'yes' },
+    { lease: 1 },
+    { heartbeatIntervalMs: 0.5 },
+    { leaseMs: 2 ** 31 },
+  ]) {
     expect(() => worker(store, { background })).toThrow(expect.objectContaining({ status: 'INVALID_ARGUMENT' }));
   }
 });

@@ -55,7 +55,7 @@ describe('store failure: a store that never answers', () => {
     expect(await inner.getSnapshot({ sessionId: 's' })).toBeUndefined();
   });
 
-  test.each([0, -1, 1.5, Number.NaN])('a limit of %s ms is refused', (storeTimeoutMs) => {
+  test.each([0, -1, 1.5, Number.NaN, 2 ** 31])('a limit of %s ms is refused', (storeTimeoutMs) => {
     expect(() => defineAgent(genkit({}), { name: 'a', storeTimeoutMs })).toThrow(
       'storeTimeoutMs must be a whole number',
     );

@@ -183,10 +183,56 @@ describe('options of memoryManager', () => {
     ['an embedder', { store, embedder: {} }, ['memoryManager: embedder must be']],
     ['guards', { store, guards: ['x'] }, ['guards must be a list of functions']],
     ['a topic', { store, topics: [null] }, ['topics must be a list of']],
+    ['an idle time', { store, generate: { onIdleMs: 2 ** 31 } }, ['generate: onIdleMs must be', '1 to 2147483647']],
+    ['a timeout', { store, limits: { timeoutMs: 2 ** 31 } }, ['limits: timeoutMs must be', '1 to 2147483647']],
+    ['a lease', { store, limits: { leaseMs: 2 ** 31 } }, ['limits: leaseMs must be', '1 to 2147483647']],
+    ['a wait', { store, limits: { maxBackOffMs: 2 ** 31 } }, ['limits: maxBackOffMs must be', '1 to 2147483647']],
+    ['a lifetime', { store, toolTtlMs: Number.MAX_SAFE_INTEGER }, ['toolTtlMs must be a whole number from 1 to']],
     ['a blank appName', { store, appName: '' }, ['appName must be a string that is not blank']],
     ['an appName', { store, appName: 5 }, ['appName must be a string that is not blank']],
   ])('%s', (_, options, parts) => {
     expect(() => memoryManager(genkit(), options as never)).toThrow(refused(...parts));
+  });
+});
+
+test('deadlines that no timer can hold', async () => {
+  const { memory, scope } = setUp();
+  expect(() => memory.attach({ preload: { deadlineMs: 2 ** 31 } })).toThrow(
+    refused('preload: deadlineMs must be', '0 to 2147483647'),
+  );
+  expect(memory.attach({ preload: { deadlineMs: 2 ** 31 - 1 } }).deadlineMs).toBe(2 ** 31 - 1);
+  await expect(memory.search({ scope, query: 'tea', deadlineMs: 2 ** 31 })).rejects.toThrow(
+    refused('deadlineMs must be', '0 to 2147483647'),
+  );
+});
+
+describe('topics of memoryManager', () => {
+  const topic = { label: 'drinks', description: 'What the user drinks' };
+  const said = 'I drink tea.';
+  test.each<[string, object, string[]]>([
+    ['a misspelt member', { example: [] }, ['topics[1]', "no option 'example'", "did you mean 'examples'?"]],
+    ['a blank label', { label: ' ' }, ['topics[1]', 'label']],
+    ['no description', { description: undefined }, ['topics[1]', 'description']],
+    ['a JSON schema', { schema: { type: 'object' } }, ['topics[1]', 'schema must be a Zod schema']],
+    ['a schema of another Zod', { schema: { safeParse: () => {}, _def: {} } }, ['schema must be a Zod schema']],
+    ['examples', { examples: said }, ['topics[1]', 'examples must be a list of { said, memories }']],
+    ['an example', { examples: [said] }, ['topics[1]', 'examples must be a list of { said, memories }']],
+    ['an example without memories', { examples: [{ said }] }, ['topics[1].examples[0] needs', 'memories']],
+    ['an example without a message', { examples: [{ memories: [] }] }, ['topics[1].examples[0] needs', 'said']],
+    ['memories of an example', { examples: [{ said, memories: TEXT }] }, ['examples[0]: memories must be a list of']],
+    [
+      'a misspelt member of an example',
+      { examples: [{ said, memory: [] }] },
+      ["no option 'memory'", 'It has said, memories'],
+    ],
+  ])('%s', (_, members, parts) => {
+    const make = () => setUp({ topics: ['USER_PREFERENCES', { ...topic, ...members }] });
+    expect(make).toThrow(refused('memoryManager', ...parts));
+  });
+
+  test('two of one label', () => {
+    expect(() => setUp({ topics: [topic, { ...topic }] })).toThrow(refused("two topics are called 'drinks'"));
+    expect(() => setUp({ topics: ['USER_PREFERENCES', 'USER_PREFERENCES'] })).toThrow(refused('two topics'));
   });
 });
 

@@ -2,7 +2,9 @@ import { z } from 'genkit';
 import { toJsonSchema } from 'genkit/schema';
 import { invalidArgument } from '../../../errors.ts';
 import { markedLines } from '../../../session/log/transcript.ts';
-import type { BuiltInTopic, MemoryTopic } from '../../types.ts';
+import { checkOptions, isObject, type OptionCheck } from '../../../store/check-options.ts';
+import type { BuiltInTopic, MemoryExample, MemoryTopic } from '../../types.ts';
+import { isListOf, isText } from '../ingest/check-ingest.ts';
 
 const BUILT_IN: Readonly<Record<BuiltInTopic, string>> = {
   USER_PERSONAL_INFORMATION:
@@ -13,7 +15,30 @@ const BUILT_IN: Readonly<Record<BuiltInTopic, string>> = {
   KEY_CONVERSATION_DETAILS: 'Events, decisions, plans, promises and results that later conversations will need.',
 };
 
-/** The topics of a manager, with their descriptions. */
+/** A schema that can be shown to a model as JSON schema. */
+export const isSchema: OptionCheck = (value) => {
+  const { safeParse, _def } = (value ?? {}) as { safeParse?: unknown; _def?: { typeName?: unknown } };
+  const isOfGenkit = typeof safeParse === 'function' && typeof _def?.typeName === 'string';
+  return isOfGenkit ? undefined : "a Zod schema, made with genkit's z";
+};
+
+const TOPIC: Readonly<Record<keyof MemoryTopic, OptionCheck>> = {
+  label: isText,
+  description: isText,
+  examples: isListOf(isObject, '{ said, memories }'),
+  schema: isSchema,
+};
+
+const EXAMPLE: Readonly<Record<keyof MemoryExample, OptionCheck>> = {
+  said: isText,
+  memories: isListOf(isText, 'texts'),
+};
+
+/**
+ * The topics of a manager, with their descriptions.
+ *
+ * @throws `INVALID_ARGUMENT`
+ */
 export function settleTopics(topics: readonly (BuiltInTopic | MemoryTopic)[] | undefined): readonly MemoryTopic[] {
   const settled = (topics ?? (Object.keys(BUILT_IN) as BuiltInTopic[])).map((topic) => {
     if (typeof topic !== 'string') return topic;
@@ -22,15 +47,27 @@ export function settleTopics(topics: readonly (BuiltInTopic | MemoryTopic)[] | u
       `memoryManager: there is no topic '${topic as string}'; describe it, or use ${Object.keys(BUILT_IN).join(', ')}.`,
     );
   });
-  for (const { label, description } of settled) {
-    if (!isText(label) || !isText(description))
-      throw invalidArgument('memoryManager: a topic needs a label and a description.');
+  const labels = new Set<string>();
+  for (const [i, topic] of settled.entries()) {
+    const at = `memoryManager: topics[${i}]`;
+    checkAll(at, topic, TOPIC, ['label', 'description']);
+    for (const [j, example] of (topic.examples ?? []).entries())
+      checkAll(`${at}.examples[${j}]`, example, EXAMPLE, ['said', 'memories']);
+    if (labels.has(topic.label)) throw invalidArgument(`memoryManager: two topics are called '${topic.label}'.`);
+    labels.add(topic.label);
   }
   return settled;
 }
 
-function isText(value: unknown): boolean {
-  return typeof value === 'string' && value.trim() !== '';
+function checkAll<T extends object>(
+  at: string,
+  value: T,
+  checks: Readonly<Record<keyof T & string, OptionCheck>>,
+  needed: readonly (keyof T & string)[],
+): void {
+  checkOptions(at, value, checks);
+  const missing = needed.find((name) => value[name] === undefined);
+  if (missing !== undefined) throw invalidArgument(`${at} needs '${missing}'.`);
 }
 
 /** The topics as text for a prompt. */

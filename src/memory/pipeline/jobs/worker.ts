@@ -4,6 +4,7 @@ import { logger } from 'genkit/logging';
 import { describeThrown, isAborted } from '../../../errors.ts';
 import { beginning } from '../../../session/log/transcript.ts';
 import type { MemoryJob, MemoryScopeId } from '../../../store/memory/contract.ts';
+import { LONGEST_TIMER_MS } from '../../../store/check-options.ts';
 import { tenantScopeKey } from '../../../store/memory/scope.ts';
 import { KeyQueue } from '../../../store/parts/key-queue.ts';
 import { LruCache } from '../../../store/parts/lru-cache.ts';
@@ -272,7 +273,8 @@ export class MemoryWorker {
         delete work.timerAt;
         this.wake(options);
       },
-      Math.max(0, due - this.#pipeline.now()),
+      // Too early does no harm.
+      Math.min(Math.max(0, due - this.#pipeline.now()), LONGEST_TIMER_MS),
     );
     work.timer.unref();
   }

@@ -170,6 +170,9 @@ describe('an unusable directory', () => {
       expect(() => new FileSessionStore(bad as string)).toThrow(/needs the path of a directory/);
     }
     expect(() => new FileSessionStore(folder, { durabilty: 'fast' } as never)).toThrow(/has no option 'durabilty'/);
+    expect(() => new FileSessionStore(folder, { snapshotWatchPollIntervalMs: 2 ** 31 })).toThrow(
+      /from 1 to 2147483647/,
+    );
     expect(() => new FileSessionStore(folder, { maxPersistedChainLength: 0 })).toThrow(/a whole number of at least 1/);
   });
 });
