@@ -58,7 +58,9 @@ async function open(model = offlineModel(0)) {
 test('remembers a customer, says what and why, and forgets on request, in the same conversation too', async () => {
   const { support, memory, recall, kept } = await open();
   const chat = support.chat({}, ANA);
-  expect((await chat.send('Remember that I prefer express delivery.')).text).toBe('It will be remembered.');
+  expect((await chat.send('Remember that I prefer express delivery.')).text).toBe(
+    'It will be remembered, unless a check keeps it back.',
+  );
   await chat.send('I always pay by card. Where is order 1042?');
   await vi.waitFor(async () => expect((await recall()).match(/^- .*$/gm)).toHaveLength(2));
   const told = await recall();

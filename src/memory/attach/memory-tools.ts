@@ -63,7 +63,7 @@ function loadMemory({ manager, settings, topics, hasProcedures, scopesOf }: Tool
       if (scopes.length === 0) return { memories: [], note: NO_USER };
       const fault = topicFault(topics, topic);
       if (fault !== undefined) return { memories: [], note: `Nothing was searched: ${fault}` };
-      const request = { query, k: settings.k, ...(topic !== undefined && { topics: [topic] }) };
+      const request = { query, k: settings.k, ...(topic && { topics: [topic] }) };
       const searches = scopes.map(async (scope) => ({ scope, ...(await manager.search({ scope, ...request })) }));
       const found = await Promise.all(searches);
       const all = found.flatMap(({ memories }) => memories).toSorted((a, b) => b.score - a.score);
@@ -102,7 +102,7 @@ function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetti
         scope,
         memory: {
           text: await redact(memory),
-          topics: topic === undefined ? [] : [topic],
+          topics: topic ? [topic] : [],
           isExplicit: true,
           ...saidNow(),
         },
@@ -115,7 +115,9 @@ function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetti
         wait: false,
       });
       if (status === 'refused') return 'It is not remembered: the user does not wish that anything is.';
-      return status === 'full' ? 'It could not be kept just now.' : 'It will be remembered.';
+      return status === 'full'
+        ? 'It could not be kept just now.'
+        : 'It will be remembered, unless a check keeps it back.';
     });
 }
 
@@ -123,18 +125,21 @@ function list(topics: readonly MemoryTopic[]): string {
   return topics.map(({ label, description }) => `- ${label}: ${description}`).join('\n');
 }
 
-/** Any text: a value that is no topic must not fail the whole turn. {@link topicFault} tells the model. */
+/**
+ * Any text: a value that is no topic must not fail the whole turn. {@link topicFault} tells the model. Some models send `null` for an option
+ * that they leave out.
+ */
 function topicSchema(topics: readonly MemoryTopic[]) {
   const labels = topics.map(({ label }) => label).join(', ');
   return z
     .string()
-    .optional()
+    .nullish()
     .describe(`Its topic, if one fits${labels === '' ? '.' : `: ${labels}.`}`);
 }
 
-function topicFault(topics: readonly MemoryTopic[], topic: string | undefined): string | undefined {
+function topicFault(topics: readonly MemoryTopic[], topic: string | null | undefined): string | undefined {
   const labels = topics.map(({ label }) => label);
-  if (topic === undefined || labels.length === 0 || labels.includes(topic)) return undefined;
+  if (topic == null || labels.length === 0 || labels.includes(topic)) return undefined;
   return `there is no topic ${quote(topic)}. The topics are ${labels.join(', ')}; the topic can be left out.`;
 }
 
