@@ -1,6 +1,5 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileNameOf, idOfFileName } from '../../stores/file/format/names.ts';
 import { WrongUse } from '../failures.ts';
 import type { Io } from '../io.ts';
 
@@ -9,7 +8,7 @@ const CONTENT = {
   session: /^\.(?:sessions|scopes|records)$|^[\da-f-]{36}\.json$/,
   memory: /^\.(?:memories|memory-jobs)$/,
 };
-/** As the store names it. Not imported: that would load Genkit for every command. */
+/** The tenant of a store without `snapshotPathPrefix`. */
 const DEFAULT_TENANT = 'global';
 const MOST_NAMED = 10;
 
@@ -28,14 +27,21 @@ export function checkFileStore(
     readdirSync(join(directory, folder)).some((name) => content.test(name));
   const other = kind === 'session' ? 'memory' : 'session';
   const folders = foldersIn(directory, url);
-  const own = fileNameOf(tenant);
+  const own = folders.find((folder) => tenantOf(folder) === tenant);
   if (folders.length === 0) return;
-  if (folders.includes(own) && (has(own, CONTENT[kind]) || !has(own, CONTENT[other]))) return;
-  const tenants = folders.filter((folder) => has(folder, CONTENT[kind])).map(idOfFileName);
+  if (own !== undefined && (has(own, CONTENT[kind]) || !has(own, CONTENT[other]))) return;
+  const tenants = folders.filter((folder) => has(folder, CONTENT[kind])).map(tenantOf);
   if (tenants.length === 0) throw new WrongUse(`${directory} (--store ${url}) is no ${kind} store. Check the path.`);
   const more = tenants.length > MOST_NAMED ? `, and ${tenants.length - MOST_NAMED} more` : '';
   const named = tenants.slice(0, MOST_NAMED).join(', ') + more;
   io.say(`Warning: ${directory} has nothing of the tenant '${tenant}'. Choose one with --tenant: ${named}.`);
+}
+
+/** The tenant of a folder: a character that a file system may not take is `%` and four hex digits in its name. */
+function tenantOf(folder: string): string {
+  return folder.replaceAll(/%([\da-f]{4})/g, (_escape, code: string) =>
+    String.fromCodePoint(Number.parseInt(code, 16)),
+  );
 }
 
 function foldersIn(directory: string, url: string): string[] {

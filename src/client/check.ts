@@ -69,12 +69,12 @@ function read<T>(owner: string, given: T, names: object, what?: string): T {
 
 /** @throws AgentError `INVALID_ARGUMENT` for an invalid start of a conversation. */
 export function readInit<State>(given: AgentInit<State> | undefined): AgentInit<State> | undefined {
-  return withIds('chat', read('chat', given, INIT, 'an object: { sessionId }, { snapshotId } or { state }'));
+  return read('chat', given, INIT, 'an object: { sessionId }, { snapshotId } or { state }');
 }
 
 /** @throws AgentError `INVALID_ARGUMENT` for an invalid snapshot lookup. */
 export function readLookup(given: SnapshotLookup): SnapshotLookup {
-  return withIds('loadChat', read('loadChat', given ?? null, LOOKUP, 'an object: { sessionId } or { snapshotId }'));
+  return read('loadChat', given ?? null, LOOKUP, 'an object: { sessionId } or { snapshotId }');
 }
 
 /** @throws AgentError `INVALID_ARGUMENT` for invalid options of a turn. */
@@ -90,16 +90,6 @@ export function readInput(given: string | AgentInput): AgentInput {
   const input = read('send', given ?? null, INPUT, 'a text, or an object: { message }');
   checkNames('resume', input.resume, RESUME, 'an object: { respond } or { restart }');
   return input;
-}
-
-/** Refuses ids that are no strings: the schema's own error is many lines long. */
-function withIds<T extends { sessionId?: unknown; snapshotId?: unknown } | undefined>(owner: string, given: T): T {
-  for (const name of ['sessionId', 'snapshotId'] as const) {
-    const id = given?.[name];
-    if (id !== undefined && typeof id !== 'string')
-      throw invalid(`${owner}: ${name} must be a string, not ${kindOf(id)}.`);
-  }
-  return given;
 }
 
 function kindOf(value: unknown): string {

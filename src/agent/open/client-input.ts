@@ -5,7 +5,7 @@ import { prefixedNames } from '../../session/state/plain-state.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 
 /**
- * Refuses a state that JSON cannot write, such as a circular one. A caller in this process may send any value. Genkit writes the input of an
+ * Refuses ids that are no strings, and a state that JSON cannot write, such as a circular one. A caller in this process may send any value. Genkit writes the input of an
  * action into the action's span, and would fail there with an error of its own.
  *
  * @throws AgentInitError `INVALID_ARGUMENT`
@@ -14,6 +14,12 @@ export function assertWritableInit(init: AgentInit | null = {}): void {
   if (typeof init !== 'object' || init === null) {
     const message = "An agent's init must be an object, { sessionId }, { snapshotId } or { state }, or left out.";
     throw new AgentInitError({ status: 'INVALID_ARGUMENT', message });
+  }
+  for (const name of ['sessionId', 'snapshotId'] as const) {
+    const id: unknown = init[name];
+    // The error of the schema is many lines long.
+    const message = `An agent's init: ${name} must be a string, not ${typeof id}.`;
+    if (id !== undefined && typeof id !== 'string') throw new AgentInitError({ status: 'INVALID_ARGUMENT', message });
   }
   try {
     JSON.stringify(init);

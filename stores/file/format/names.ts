@@ -17,11 +17,6 @@ export function fileNameOf(id: string): string {
   return name.length <= LONGEST_NAME ? name : `${name.slice(0, HEAD_OF_CUT_NAME)}~${hashOf(id)}`;
 }
 
-/** The id of a name that {@link fileNameOf} answered; a name that was cut, as it is. */
-export function idOfFileName(name: string): string {
-  return name.replaceAll(/%([\da-f]{4})/g, (_escape, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
-}
-
 /** Whether {@link fileNameOf} may have answered this name. */
 export function isFileName(name: string): boolean {
   return /^[a-z0-9_%-][a-z0-9_%~-]*$/.test(name);
