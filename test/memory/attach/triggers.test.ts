@@ -226,20 +226,28 @@ describe('an agent learns', () => {
   });
 
   test('nothing that was said while consent was off, whenever it is on again', async () => {
-    const { memory, memories, scope, chat, attached } = learning({ everyTurns: 2 });
+    const { memory, memories, scope, chat, attached, agent } = learning({ everyTurns: 2 });
     const said = chat();
     await said.send('I like tea.');
+    const begun = said.snapshotId!;
     await memory.consent.set(scope, 'off');
+    const branch = agent.chat({ snapshotId: begun }, { context: ADA });
+    await branch.send('I like stealing.');
     // One that no trigger has looked at, and one for which learning was refused.
     await said.send('I like gambling.');
     await said.send('I like cheating.');
     await attached.endSession({ sessionId: said.sessionId!, context: ADA, wait: true });
     await said.send('I like lying.');
     await memory.consent.set(scope, 'on');
-    await said.send('I like rum.');
-    await attached.endSession({ sessionId: said.sessionId!, context: ADA, wait: true });
+    for (const [talk, text] of [
+      [said, 'I like rum.'],
+      [branch, 'I like gin.'],
+    ] as const) {
+      await talk.send(text);
+      await attached.endSession({ sessionId: said.sessionId!, context: ADA, wait: true });
+    }
     await processMemoryJobs(memory);
-    expect(await textsOf(memories)).toEqual(['The user said: I like rum.']);
+    expect(await textsOf(memories)).toEqual(['The user said: I like gin.', 'The user said: I like rum.']);
   });
 
   test('nothing where the user does not wish it, or with learn: false', async () => {

@@ -291,13 +291,28 @@ describe('a source that goes back to what it said before', () => {
     }
   });
 
+  test('counts what it states after it was implied, which an implicit fact of another does not replace', async () => {
+    const { memory, clock, scope, store } = setUp({ model: undefined });
+    for (const [id, type, text] of [
+      ['a', 'implicit', 'dark'],
+      ['a', 'explicit', 'dark'],
+      ['b', 'implicit', 'light'],
+    ] as const) {
+      clock.now += 1000;
+      const options = { scope, source: { id, type }, memories: [theme(text)], wait: true };
+      expect(await memory.ingest(options)).toMatchObject({ status: 'committed' });
+    }
+    expect(await textsOf(store)).toEqual(['The theme is dark.']);
+  });
+
   test('within one call of several jobs keeps its last word, however often the call is repeated', async () => {
     const { memory, clock, scope, store } = setUp({ model: undefined });
     const books = Array.from({ length: 40 }, (_, i) => ({ text: `The user owns book ${i}.`, key: `book ${i}` }));
     for (let i = 0; i < 3; i++) {
       clock.now += 1000;
       const memories = [theme('dark'), ...books, theme('light')];
-      await memory.ingest({ scope, source: { id: 'import' }, memories, wait: true });
+      const { status } = await memory.ingest({ scope, source: { id: 'import' }, memories, wait: true });
+      expect(status).toBe(i === 0 ? 'committed' : 'known');
       expect(await textsOf(store)).toContain('The theme is light.');
       expect(await all(store)).toHaveLength(41);
     }

@@ -78,14 +78,19 @@ function smallPart(part: Part): Part {
   return { text };
 }
 
-/** The jobs for facts that are given in place of messages, from the first one on that is not known: a later one may say otherwise. */
+/**
+ * The jobs for facts that are given in place of messages, from the first one on that is not known: a later one may say otherwise. The hash of
+ * each contains those before it, so if the last one is known, all are.
+ */
 export function factsInputs(source: JobSource, facts: readonly MemoryFact[], note: SourceNote): FactsInput[] {
   const inputs: FactsInput[] = [];
   let part: MemoryFact[] = [];
   let bytes = 0;
   const end = () => {
     if (part.length === 0) return;
-    inputs.push({ version: 1, task: 'facts', source, facts: part, sha256: sha256Of(part) });
+    // Who says it belongs to it: what was implied and is then stated is not known already.
+    const sha256 = sha256Of([source.type, source.trust, part, inputs.at(-1)?.sha256]);
+    inputs.push({ version: 1, task: 'facts', source, facts: part, sha256 });
     part = [];
     bytes = 0;
   };
@@ -96,6 +101,7 @@ export function factsInputs(source: JobSource, facts: readonly MemoryFact[], not
     bytes += size;
   }
   end();
-  const first = inputs.findIndex(({ sha256 }) => !note.seen.includes(sha256));
-  return first === -1 ? [] : inputs.slice(first);
+  const isKnown = ({ sha256 }: FactsInput) => note.seen.includes(sha256);
+  const last = inputs.at(-1);
+  return !last || isKnown(last) ? [] : inputs.slice(inputs.findIndex((input) => !isKnown(input)));
 }

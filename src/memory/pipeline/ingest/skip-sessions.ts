@@ -1,8 +1,7 @@
 import type { SnapshotStore } from '../../../store/contract.ts';
-import { sessionsOldestFirst } from '../../../store/list/items-of.ts';
+import { listAllSnapshots, sessionsOldestFirst } from '../../../store/list/items-of.ts';
 import type { MemoryOperation } from '../../../store/memory/contract.ts';
 import { memoryScopeKey } from '../../../store/memory/scope.ts';
-import { readSession } from '../../attach/read-session.ts';
 import { targetOf } from '../../scopes.ts';
 import { retryAborted } from '../commit/retry-aborted.ts';
 import { readGate, sourceNoteKey } from '../guard/learning-state.ts';
@@ -26,6 +25,7 @@ export async function skipSessions(pipeline: Pipeline, work: ScopeWork, all: Ite
   }
 }
 
+/** All branches: any of them may go on. */
 async function skipSession(
   pipeline: Pipeline,
   work: ScopeWork,
@@ -33,16 +33,19 @@ async function skipSession(
   sessionId: string,
 ): Promise<void> {
   const { store, now } = pipeline;
-  const { id, scope, options } = work;
-  const session = await readSession(sessions, scope, sessionId);
-  if (!session) return;
+  const { id, options } = work;
+  const snapshots = await listAllSnapshots(sessions, { ...options, sessionId });
+  const parents = new Set(snapshots.map(({ parentId }) => parentId));
   const source = { id: sessionId, at: new Date(now()).toISOString() };
-  await retryAborted(MOST_ATTEMPTS, async () => {
-    const { revision, note } = await readGate(pipeline, work, sessionId);
-    const unread = learnInputs('learn', source, session.messages, note);
-    if (unread.length === 0) return;
-    const value = sourceNoteValue(unread.reduce((read, { range }) => withRange(read, range), note));
-    const operation: MemoryOperation = { op: 'note', kind: NOTES.pipeline, key: sourceNoteKey(sessionId), value };
-    await store.commit(id, [operation], { ...options, expectedRevision: revision, now: now() });
-  });
+  for (const { snapshotId } of snapshots.filter((one) => !parents.has(one.snapshotId))) {
+    const messages = (await sessions.getSnapshot({ ...options, snapshotId }))?.state?.messages ?? [];
+    await retryAborted(MOST_ATTEMPTS, async () => {
+      const { revision, note } = await readGate(pipeline, work, sessionId);
+      const unread = learnInputs('learn', source, messages, note);
+      if (unread.length === 0) return;
+      const value = sourceNoteValue(unread.reduce((read, { range }) => withRange(read, range), note));
+      const operation: MemoryOperation = { op: 'note', kind: NOTES.pipeline, key: sourceNoteKey(sessionId), value };
+      await store.commit(id, [operation], { ...options, expectedRevision: revision, now: now() });
+    });
+  }
 }
