@@ -285,7 +285,8 @@ export class MemoryManager {
   readonly consent = {
     /**
      * Stores the answer, until `erase`. `off` also stops jobs that wait in the queue. `on` after `off` marks what the sessions of agents with
-     * this memory hold as read: what was said in between is not learned later. It needs a process that has these agents.
+     * this memory hold as read: what was said in between is not learned later, unless a procedure is asked for, which reads the whole session. It needs a process
+     * that has these agents.
      */
     set: async (scope: MemoryScope, consent: 'on' | 'off'): Promise<void> => {
       const work = workOf(scope);

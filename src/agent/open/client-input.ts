@@ -17,7 +17,7 @@ export function assertWritableInit(init: AgentInit | null = {}): void {
   }
   for (const name of ['sessionId', 'snapshotId'] as const) {
     const id: unknown = init[name];
-    // The error of the schema is many lines long.
+    // In place of the schema's error, which has many lines.
     const message = `An agent's init: ${name} must be a string, not ${typeof id}.`;
     if (id !== undefined && typeof id !== 'string') throw new AgentInitError({ status: 'INVALID_ARGUMENT', message });
   }

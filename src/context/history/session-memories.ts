@@ -16,8 +16,8 @@ const KEPT_TURNS: unique symbol = Symbol.for('genkitx-agents.session-memories') 
  * Sends the facts that were learned from this session in place of the messages that they were learned from. Messages that were not learned
  * from yet are sent unchanged. Needs an agent with the option `memory`.
  *
- * The facts take at most a quarter of the window's `maxTokens`, or `sections.summary.maxTokens`, and never the place of the turns that
- * `keepTurns` names. With more facts the oldest are left out; the context report counts them.
+ * The facts take at most a quarter of the window's `maxTokens`, or `sections.summary.maxTokens`, and, with the
+ * default ranks, never the place of the turns that `keepTurns` names. With more facts the oldest are left out; the context report counts them.
  *
  * @throws `INVALID_ARGUMENT` for an option that is unknown or of the wrong type.
  * @example

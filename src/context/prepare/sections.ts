@@ -36,7 +36,8 @@ export function fit(sections: readonly Flexible[], limits: SectionLimits, room: 
   }
   const rankOf = ({ section }: Flexible) => limits[section]?.rank ?? DEFAULT_RANKS[section];
   let left = room;
-  for (const section of sections.toSorted((a, b) => rankOf(b) - rankOf(a))) {
+  // Of equal ranks the last one comes first: the history is the last.
+  for (const section of sections.toReversed().sort((a, b) => rankOf(b) - rankOf(a))) {
     if (section.tokens > left) section.shrink(left, 'window');
     left -= section.tokens;
   }

@@ -215,7 +215,7 @@ async function checked(
   return { ...learned, candidates: passed, quarantined };
 }
 
-/** Whether a memory has it from another source, word for word: then it has passed the guards, or a person has approved it. */
+/** Whether a memory has it word for word: then it has passed the guards, or a person has approved it. */
 async function isRemembered(
   { nearest }: Pipeline,
   { scope, signal }: JobWork,

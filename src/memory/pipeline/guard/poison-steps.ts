@@ -5,7 +5,7 @@
 
 const SUBJECT = String.raw`(?:the|this|that|their|its|an?) (?:[\w'-]+ ){1,2}?`;
 /** The rest of a clause, up to a word that would begin an order in it. */
-const CLAUSE_REST = String.raw`(?:(?!\b(?:then|tell|say|treat|grant|assume|consider|note|remember|report|state|claim|and)\b)[^.,;:!?\n"])*`;
+const CLAUSE_REST = String.raw`(?:(?!\b(?:then|tell|say|treat|grant|assume|consider|note|remember|report|state|claim|and|they|he|she|because|already|always|now|any|which)\b)[^.,;:!?\n"])*`;
 const ID = String.raw`\b(?:user_?id|uid|tenant_?id|account_?id|session_?id)\b`;
 
 export const INSTRUCTION_STEPS: readonly RegExp[] = [
@@ -13,8 +13,8 @@ export const INSTRUCTION_STEPS: readonly RegExp[] = [
   /\b(?:you|the (?:assistant|agent|model)) (?:must|should|has to|have to|needs? to) (?:call|invoke|run|execute)\b/g,
   // "check" as a verb is no check that is left out.
   /(?<=(?:^|[.,;:"(]|\b(?:and|then|to)) ?)(?:double-?|re-?)?check\b/g,
-  /\breplac\w* (?!.{0,40}\b(?:instructions?|rules?|prompts?|guidelines?|directives?|restrictions?|guardrails?|safety|safeguards?)\b)/g,
-  /\b(?:never|do not|don't)(?: (?!(?:and|but|just|or)\b)[\w-]+){1,8} without (?:asking|confirmation|verification|checking|approval)\b/g,
+  /\breplac\w* (?!.{0,40}\b(?:instructions?|rules?|prompts?|guidelines?|directives?|restrictions?|guardrails?|safety|safeguards?|checks?|validations?)\b)/g,
+  /\b(?:never|do not|don't)(?! (?:stop|wait|hesitate|pause|delay)\b)(?: (?!(?:and|but|just|or)\b)[\w-]+){1,8} without (?:asking|confirmation|verification|checking|approval)\b/g,
 ];
 
 export const RIGHTS_STEPS: readonly RegExp[] = [
@@ -39,6 +39,4 @@ export const ABOUT_OTHERS_STEPS: readonly RegExp[] = [
 ];
 
 /** An address in a step is a place to send data to: the model is asked to leave out the values of its one case. */
-export const SENDING_STEPS: readonly RegExp[] = [
-  /\b(?:send|forward|post|upload|submit|copy|b?cc|(?:e-?)?mail|transfer|report|redirect|share|pass|write)\b.{0,80}(?:https?:\/\/|[^\s@]{1,64}@[^\s@]{2})/,
-];
+export const SENDING_STEPS: readonly RegExp[] = [/https?:\/\/|[^\s@]{1,64}@[^\s@]{2}/];

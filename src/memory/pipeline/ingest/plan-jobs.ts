@@ -88,7 +88,7 @@ export function factsInputs(source: JobSource, facts: readonly MemoryFact[], not
   let bytes = 0;
   const end = () => {
     if (part.length === 0) return;
-    // Who says it belongs to it: what was implied and is then stated is not known already.
+    // With the type and the trust, so that an explicit statement of an implicit fact is new.
     const sha256 = sha256Of([source.type, source.trust, part, inputs.at(-1)?.sha256]);
     inputs.push({ version: 1, task: 'facts', source, facts: part, sha256 });
     part = [];

@@ -25,7 +25,7 @@ export async function skipSessions(pipeline: Pipeline, work: ScopeWork, all: Ite
   }
 }
 
-/** All branches: any of them may go on. */
+/** Marks the messages of all branches, because a user may continue any of them. */
 async function skipSession(
   pipeline: Pipeline,
   work: ScopeWork,

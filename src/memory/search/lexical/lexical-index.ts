@@ -45,7 +45,7 @@ export class LexicalIndex {
   readonly #memories: (Memory | undefined)[] = [];
   /** By number, the time of each memory's last source. */
   readonly #saidAt: number[] = [];
-  /** By number, the {@link endOf} each memory. */
+  /** By number, the {@link endOf} of each memory. */
   readonly #ends: number[] = [];
   readonly #dialogue = new DialogueMap();
   /** The languages of the memories, as numbers of the vocabulary. */
