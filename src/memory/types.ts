@@ -282,7 +282,10 @@ export interface IngestOptions {
   source?: IngestSource;
   /** All messages of the source so far, oldest first. Those that were read already are skipped. */
   messages?: readonly MessageData[];
-  /** Facts, in place of messages. Those that the source stated before, or that wait in the queue, are known, until it states otherwise. */
+  /**
+   * Facts, in place of messages. Those that the source stated before are known, until a job has kept another statement of it. Those that wait
+   * in the queue are known as well, whatever was added after them.
+   */
   memories?: readonly (MemoryFact | string)[];
   /** A session of an agent with this memory, in place of messages. It is read from the agent's store, and may continue. */
   sessionId?: string;

@@ -39,4 +39,4 @@ export const ABOUT_OTHERS_STEPS: readonly RegExp[] = [
 ];
 
 /** An address in a step is a place to send data to: the model is asked to leave out the values of its one case. */
-export const SENDING_STEPS: readonly RegExp[] = [/https?:\/\/|[^\s@]{1,64}@[^\s@]{2}/];
+export const ADDRESSES: readonly RegExp[] = [/https?:\/\/|[^\s@]{1,64}@[^\s@]{2}/];

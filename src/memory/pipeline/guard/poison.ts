@@ -4,7 +4,7 @@
  */
 import { LANGUAGES } from './poison-languages.ts';
 import { readingsOf } from './readings.ts';
-import { ABOUT_OTHERS_STEPS, INSTRUCTION_STEPS, RIGHTS_STEPS, SENDING_STEPS } from './poison-steps.ts';
+import { ABOUT_OTHERS_STEPS, INSTRUCTION_STEPS, RIGHTS_STEPS, ADDRESSES } from './poison-steps.ts';
 
 interface PoisonRule {
   readonly reason: string;
@@ -42,7 +42,7 @@ const RULES: readonly PoisonRule[] = [
       ...LANGUAGES.flatMap(({ instructs }) => instructs),
     ],
     allowedInSteps: INSTRUCTION_STEPS,
-    refusedInSteps: SENDING_STEPS,
+    refusedInSteps: ADDRESSES,
   },
   {
     reason: 'It claims rights, which a memory can not give.',
