@@ -9,7 +9,7 @@ import { benchContext, benchContextSpeed } from './context/main.ts';
 import { benchFirestore, benchFirestoreAbort, stopEmulator } from './firestore.ts';
 import { benchLoad } from './load.ts';
 import { removeFolders } from './measure.ts';
-import { benchMemorySearch } from './memory/main.ts';
+import { benchMemorySearch, benchMemoryTurn } from './memory/main.ts';
 import { benchPeers } from './peers.ts';
 import { isMachineFree, Report } from './report.ts';
 import { benchErase, benchPrivateTurns } from './privacy.ts';
@@ -30,6 +30,7 @@ const PARTS = {
   'context-size': (report: Report, turns: number) => benchContext(report, turns),
   'context-speed': (report: Report, turns: number) => benchContextSpeed(report, turns),
   'memory-search': (report: Report) => benchMemorySearch(report),
+  'memory-turn': (report: Report) => benchMemoryTurn(report),
   state: (report: Report) => benchState(report),
   'privacy-turns': (report: Report, turns: number) => benchPrivateTurns(report, turns),
   'privacy-erase': (report: Report, turns: number) => benchErase(report, turns),
@@ -40,7 +41,7 @@ type Part = keyof typeof PARTS;
 const DEFAULT_TURNS = 1000;
 
 const GROUPS: Record<string, Part[]> = {
-  memory: ['memory-search'],
+  memory: ['memory-search', 'memory-turn'],
   stores: ['in-memory', 'file', 'crowd', 'peers'],
   abort: ['abort-local', 'abort-firestore'],
   context: ['context-size', 'context-speed'],

@@ -9,9 +9,9 @@ import {
 import { FieldValue, Firestore } from '@google-cloud/firestore';
 import { FirestoreMemoryStore } from 'genkitx-agents/google-cloud';
 import MiniSearch from 'minisearch';
-import { startEmulator } from '../../test/support/emulator.ts';
 import { Random } from '../../test/support/random.ts';
 import { adkMemory } from '../extra/adk-memory.ts';
+import { useEmulator } from '../firestore.ts';
 import { single, timed } from '../measure.ts';
 import type { Report } from '../report.ts';
 import { benchTurn } from './turn.ts';
@@ -37,11 +37,13 @@ export async function benchMemorySearch(report: Report): Promise<void> {
   for (const size of [600, 50_000] as const) await benchSpeed(report, corpus, size);
   await benchVectors(report, 600);
   await benchFirestoreVectors(report, corpus);
+}
+
+/** @param report Gets the figures. */
+export async function benchMemoryTurn(report: Report): Promise<void> {
+  const corpus = makeCorpus(SEEDS['held out'], PEOPLE);
   const messages = corpus.flatMap((dialogue, i) => dialogue.messages.map((message) => draft(message, `${i}/`)));
-  await benchTurn(report, {
-    fill: (store) => fill(store, messages.slice(0, 600)),
-    questions: corpus.flatMap(({ questions }) => questions.map(({ text }) => text)),
-  });
+  await benchTurn(report, { fill: (store) => fill(store, messages.slice(0, 600)) });
 }
 
 async function benchRecall(report: Report, name: string, corpus: readonly Dialogue[]): Promise<void> {
@@ -205,8 +207,7 @@ async function benchVectors(report: Report, size: number): Promise<void> {
 /** On Firestore's emulator; the floor is the query by vector alone, on documents that hold nothing else. */
 async function benchFirestoreVectors(report: Report, corpus: readonly Dialogue[]): Promise<void> {
   report.start(`memory search, ${VECTORS} memories on the emulator`, VECTOR_SEARCHES);
-  const emulator = await startEmulator();
-  process.env['FIRESTORE_EMULATOR_HOST'] = emulator.host;
+  await useEmulator();
   const db = new Firestore({ projectId: 'demo-memory' });
   try {
     const random = new Random(VECTORS);
@@ -241,8 +242,6 @@ async function benchFirestoreVectors(report: Report, corpus: readonly Dialogue[]
     });
   } finally {
     await db.terminate();
-    if (emulator.source !== 'FIRESTORE_EMULATOR_HOST') delete process.env['FIRESTORE_EMULATOR_HOST'];
-    await emulator.stop();
   }
 }
 

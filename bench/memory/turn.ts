@@ -1,7 +1,16 @@
 /** What a turn of an agent takes with a memory, beside the same turn without one. */
+import { Firestore } from '@google-cloud/firestore';
 import { FileSessionStore, defineAgent, genkit, InMemorySessionStore, type SessionStore } from 'genkitx-agents';
-import { InMemoryMemoryStore, memoryManager, type AttachedMemory, type MemoryStore } from 'genkitx-agents/memory';
+import { FirestoreMemoryStore, FirestoreSessionStore } from 'genkitx-agents/google-cloud';
+import {
+  FileMemoryStore,
+  InMemoryMemoryStore,
+  memoryManager,
+  type AttachedMemory,
+  type MemoryStore,
+} from 'genkitx-agents/memory';
 import { scriptedTurns } from '../context/conversation.ts';
+import { useEmulator } from '../firestore.ts';
 import { makeFolder, spread, timed } from '../measure.ts';
 import type { Report } from '../report.ts';
 import { completedSnapshot, Workload } from '../workload.ts';
@@ -24,10 +33,17 @@ type Who = (typeof WHO)[number];
 /** Sends the messages of a round, the same for all agents. */
 type Play = (round: number) => Promise<void>;
 
+/** Where sessions and memories are kept. */
+interface Place {
+  readonly sessions: () => SessionStore;
+  readonly memories: MemoryStore;
+}
+
 interface Contender {
   readonly who: string;
   readonly options: object;
   readonly context: object;
+  readonly sessions: () => SessionStore;
 }
 
 interface Turns {
@@ -36,82 +52,98 @@ interface Turns {
   readonly rounds: number;
   /** Turns of a round. */
   readonly turns: number;
-  readonly hasGoal: boolean;
   readonly play: (contender: Contender) => Promise<Play>;
 }
+
+const script = scriptedTurns(LONG + CHAT).map(({ question }) => question);
+
+const ai = genkit({});
+
+const agentOf = ({ who, options, sessions }: Contender, name: string) =>
+  defineAgent(ai, { name: `${who} ${name}`, model: 'fixed', system: SYSTEM, store: sessions(), ...options });
+
+const chat = (where: string, warmUp: number, rounds: number): Turns => ({
+  name: `agent turn over a ${CHAT}-turn chat${where}`,
+  warmUp,
+  rounds,
+  turns: CHAT,
+  play: async (contender) => {
+    const agent = agentOf(contender, `in a chat${where}`);
+    return async () => {
+      const session = agent.chat({}, { context: contender.context });
+      for (const question of script.slice(0, CHAT)) await session.send(question);
+    };
+  },
+});
+
+const longSession: Turns = {
+  name: `agent turn after turn ${LONG}`,
+  warmUp: 30,
+  rounds: 50,
+  turns: 1,
+  play: async (contender) => {
+    const store = contender.sessions();
+    const agent = agentOf({ ...contender, sessions: () => store }, 'in a long session');
+    const workload = new Workload();
+    for (let turn = 1; turn < LONG; turn++) workload.next();
+    const state = workload.next();
+    await store.saveSnapshot('start', () => completedSnapshot(state, undefined));
+    const session = agent.chat({ snapshotId: 'start' }, { context: contender.context });
+    return async (round) => void (await session.send(script[LONG + round]!));
+  },
+};
 
 /** @param fill Puts memories of the user `one` of the app `bench` into a store. */
 export async function benchTurn(
   report: Report,
-  { fill, questions }: { fill: (store: MemoryStore) => Promise<void>; questions: readonly string[] },
+  { fill }: { fill: (store: MemoryStore) => Promise<void> },
 ): Promise<void> {
-  const ai = genkit({});
   ai.defineModel({ name: 'fixed', apiVersion: 'v2', supports: { systemRole: true } }, async () => ({
     message: { role: 'model', content: [{ text: REPLY }] },
     finishReason: 'stop',
   }));
-  const memories = new InMemoryMemoryStore();
+  const inMemory = { sessions: () => new InMemorySessionStore(), memories: new InMemoryMemoryStore() };
+  await benchPlace(report, [chat('', 10, 25), longSession], inMemory, fill);
+  const files = {
+    sessions: () => new FileSessionStore(makeFolder()),
+    memories: new FileMemoryStore(makeFolder()),
+  };
+  await benchPlace(report, [chat(', files', 2, 9)], files, fill);
+  await useEmulator();
+  const db = new Firestore({ projectId: 'demo-memory-turns' });
+  try {
+    const sessions = () => new FirestoreSessionStore({ db });
+    await benchPlace(
+      report,
+      [chat(', Firestore', 3, 5)],
+      { sessions, memories: new FirestoreMemoryStore({ db }) },
+      fill,
+    );
+  } finally {
+    await db.terminate();
+  }
+}
+
+async function benchPlace(
+  report: Report,
+  all: readonly Turns[],
+  { sessions, memories }: Place,
+  fill: (store: MemoryStore) => Promise<void>,
+): Promise<void> {
   await fill(memories);
   // Turns are looked at, and never learned from.
   const generate = { everyTurns: 1_000_000 };
   const memory = memoryManager(ai, { store: memories, appName: 'bench', extract: () => [], worker: false, generate });
   const attached = memory.attach({ onReport: () => {} });
-  const agentOf = (name: string, options: object, store: SessionStore) =>
-    defineAgent(ai, { name, model: 'fixed', system: SYSTEM, store, ...options });
-  const script = scriptedTurns(LONG + CHAT).map(({ question }) => question);
-  const all: Turns[] = [
-    {
-      name: `agent turn over a ${CHAT}-turn chat`,
-      warmUp: 10,
-      rounds: 25,
-      turns: CHAT,
-      hasGoal: true,
-      play: async ({ who, options, context }) => {
-        const agent = agentOf(`${who} in a chat`, options, new InMemorySessionStore());
-        return async () => {
-          const chat = agent.chat({}, { context });
-          for (const question of script.slice(0, CHAT)) await chat.send(question);
-        };
-      },
-    },
-    {
-      name: `agent turn after turn ${LONG}`,
-      warmUp: 30,
-      rounds: 50,
-      turns: 1,
-      hasGoal: true,
-      play: async ({ who, options, context }) => {
-        const store = new InMemorySessionStore();
-        const agent = agentOf(`${who} in a long session`, options, store);
-        const workload = new Workload();
-        for (let turn = 1; turn < LONG; turn++) workload.next();
-        const state = workload.next();
-        await store.saveSnapshot('start', () => completedSnapshot(state, undefined));
-        const chat = agent.chat({ snapshotId: 'start' }, { context });
-        return async (round) => void (await chat.send(script[LONG + round]!));
-      },
-    },
-    {
-      name: 'first turn of a session, short question, files',
-      warmUp: 100,
-      rounds: 400,
-      turns: 1,
-      hasGoal: false,
-      play: async ({ who, options, context }) => {
-        const agent = agentOf(`${who} at first`, options, new FileSessionStore(makeFolder()));
-        return async (round) => void (await agent.chat({}, { context }).send(questions[round % questions.length]!));
-      },
-    },
-  ];
   const scope = memory.scopeFor('user', { context: CONTEXT });
   const { memories: found } = await memory.search({ scope, query: script[0]! });
   const texts = found.map((one) => one.memory.text);
   const ready = placing(memories, texts);
   const contenders = {
-    bare: { who: 'bare', options: {}, context: CONTEXT },
-    remembering: { who: 'remembering', options: { memory: attached }, context: CONTEXT },
-    unknown: { who: 'unknown', options: { memory: attached }, context: UNKNOWN_USER },
-    ready: { who: 'ready', options: { memory: ready }, context: CONTEXT },
+    bare: { who: 'bare', options: {}, context: CONTEXT, sessions },
+    remembering: { who: 'remembering', options: { memory: attached }, context: CONTEXT, sessions },
+    unknown: { who: 'unknown', options: { memory: attached }, context: UNKNOWN_USER, sessions },
+    ready: { who: 'ready', options: { memory: ready }, context: CONTEXT, sessions },
   };
   for (const turns of all) await compare(report, turns, contenders);
   await memory.close();
@@ -143,7 +175,7 @@ function placing(store: MemoryStore, texts: readonly string[]): AttachedMemory {
 
 async function compare(
   report: Report,
-  { name, warmUp, rounds, turns, hasGoal, play }: Turns,
+  { name, warmUp, rounds, turns, play }: Turns,
   contenders: Readonly<Record<Who, Contender>>,
 ): Promise<void> {
   report.start(`with memory: ${name}`, warmUp + rounds);
@@ -160,8 +192,12 @@ async function compare(
   }
   const timesOf = (wanted: Who) => spread(all.find(({ who }) => who === wanted)!.times);
   const line = { unit: 'ms', theirs: timesOf('bare'), peer: 'the turn without' } as const;
-  const goal = hasGoal && { goal: { atMostOfTheirs: MOST_OF_TURN } };
-  report.add({ name: `with 600 memories, ${name}`, ours: timesOf('remembering'), ...line, ...goal });
+  report.add({
+    name: `with 600 memories, ${name}`,
+    ours: timesOf('remembering'),
+    ...line,
+    goal: { atMostOfTheirs: MOST_OF_TURN },
+  });
   report.add({ name: `with no memories of the user, ${name}`, ours: timesOf('unknown'), ...line });
   report.add({
     name: `floor: a look for news, and ten lines that are ready, ${name}`,

@@ -4,7 +4,7 @@ import { failedPrecondition } from '../errors.ts';
 import { copyJson } from '../json/value.ts';
 import type { ContextWindow } from '../context/types.ts';
 import type { AttachedMemory } from '../memory/attach/types.ts';
-import type { ScopeId, SnapshotStore, StoreCapabilities } from '../store/contract.ts';
+import type { ScopeId, RecordStore, SnapshotStore, StoreCapabilities } from '../store/contract.ts';
 import type { KeyQueue } from '../store/parts/key-queue.ts';
 import type { StateSetting } from '../session/state/session-state.ts';
 import type { StateSigner } from './define/state-signature.ts';
@@ -36,6 +36,8 @@ export interface AgentDefinition<State = unknown> {
   readonly window?: ContextWindow;
   /** What it remembers across sessions. */
   readonly memory: AttachedMemory | undefined;
+  /** Its turns call the model of its prompt, with the memories that were found. Default: its turns are application code. */
+  readonly isPromptAgent?: boolean;
   /** The scopes of its sessions' states. */
   readonly scopes: AgentScopes;
   /** Queue of turns by session id. */
@@ -81,6 +83,14 @@ export function listedStore<State>({
   store,
 }: Pick<AgentDefinition<State>, 'can' | 'store'>): SnapshotStore | undefined {
   return can.list && can.details ? (store as unknown as SnapshotStore) : undefined;
+}
+
+/** The store, if it keeps session records. */
+export function recordsOf<State>({
+  can,
+  store,
+}: Pick<AgentDefinition<State>, 'can' | 'store'>): (SnapshotStore & RecordStore) | undefined {
+  return can.records ? (store as unknown as SnapshotStore & RecordStore) : undefined;
 }
 
 /** The state as callers may see it. The transform gets a copy because it may change its argument. */

@@ -27,6 +27,21 @@ export interface MemoryBlock {
   readonly reasons: readonly OmissionReason[];
 }
 
+/** The blocks that were found for a turn. */
+export interface FoundBlocks {
+  readonly blocks: readonly MemoryBlock[];
+  /** Notes that the memories in the blocks are used. Called when they are placed. */
+  readonly noteUse: () => void;
+}
+
+/** A search for memories that began before its turn. */
+export interface StartedSearch {
+  /** What is searched for. */
+  readonly text: string;
+  /** Never rejects. */
+  readonly finding: Promise<FoundBlocks>;
+}
+
 /** The facts that were learned from the first messages of a session. */
 export interface SessionFacts {
   /** The facts, oldest first. */

@@ -14,7 +14,7 @@ import type { AgentDefinition } from '../agent-definition.ts';
 import { assertWritableInit } from '../open/client-input.ts';
 import { assertNamesAreFree, keptNames, noteAgent, type DefinedAgent } from './defined-agents.ts';
 import { promptAgentFn, type PromptVoice } from '../generate/call-model.ts';
-import { windowOpener, withWindow } from '../generate/turn-window.ts';
+import { promptAgent, windowOpener } from '../generate/turn-window.ts';
 import { contextFor, inProcessApi } from './in-process.ts';
 import { keepRecovering } from '../recover/recovery-timer.ts';
 import { runAgent } from '../turn/run-agent.ts';
@@ -63,7 +63,7 @@ export function defineAgent<State, I extends z.ZodTypeAny, O extends z.ZodTypeAn
   assertConfig('defineAgent', config);
   const { promptInput, turnOverrides } = config;
   const prompt = promptConfigOf(config);
-  const agent = withWindow(settleAgent<State>(ai, prompt, config), config.context);
+  const agent = promptAgent(settleAgent<State>(ai, prompt, config), config.context);
   const promptName = prompt.variant ? `${prompt.name}.${prompt.variant}` : prompt.name;
   const promptKey = `/prompt/${promptName}`;
   assertNamesAreFree(agent.registry, [promptKey]);
@@ -106,7 +106,7 @@ export function definePromptAgent<State, I extends z.ZodTypeAny, O extends z.Zod
 ): Agent<State, OutputOf<O>> {
   assertConfig('definePromptAgent', config);
   const { promptName, promptInput, turnOverrides, description } = config;
-  const agent = withWindow(settleAgent<State>(ai, { name: promptName, description }, config), config.context);
+  const agent = promptAgent(settleAgent<State>(ai, { name: promptName, description }, config), config.context);
   const voice = { ...voiceOf(agent, { promptInput, turnOverrides }), promptName };
   return register(agent, promptAgentFn<State>(voice));
 }

@@ -14,6 +14,7 @@ import { renderWith } from '../../session/state/session-state.ts';
 import { adoptMessages, viewOf, type Session } from '../../session/session.ts';
 import type { TurnMemory } from '../../session/turn-memory.ts';
 import { addUsage } from '../../session/usage.ts';
+import { takePrefetched } from './prefetch.ts';
 import { PlacedHistory, toPlainMessage } from './prompt-history.ts';
 import { toResumption } from './resume.ts';
 import { ResumedTools } from './resumed-tools.ts';
@@ -51,9 +52,10 @@ export function promptAgentFn<State>(voice: PromptVoice): AgentFn<State> {
     const { session } = sess;
     const handler: TurnHandler = (input, turn) => {
       const { sessionId } = session;
-      const memory = voice.memory?.openTurn({ sessionId, context });
-      const window = voice.openWindow?.(session, { leafId: turn.parentSnapshotId, context, memory });
       const parentId = turn.parentSnapshotId;
+      const reads = takePrefetched(session);
+      const memory = voice.memory?.openTurn({ sessionId, context, started: reads?.memories });
+      const window = voice.openWindow?.(session, { leafId: parentId, context, memory, prefetched: reads?.summaries });
       const change = (request: GenerateRequest) => voice.modelRequest?.(request, { sessionId, parentId, context });
       const gate = gateOf(turn);
       return callModel({ voice, prompt, session, input, gate, window, memory, change, sendChunk, abortSignal });

@@ -6,9 +6,9 @@ import type { TurnOutcome } from '../../session/turn.ts';
 import type { TurnMemory } from '../../session/turn-memory.ts';
 import { viewOf, type Session } from '../../session/session.ts';
 import { noteContext } from '../../session/usage.ts';
-import type { RecordStore, SessionRecord, SnapshotStore } from '../../store/contract.ts';
-import { listedStore, type AgentDefinition } from '../agent-definition.ts';
+import { listedStore, recordsOf, type AgentDefinition } from '../agent-definition.ts';
 import { noteRun } from '../background/hand-over.ts';
+import type { Prefetched } from './prefetch.ts';
 import type { PlacedHistory } from './prompt-history.ts';
 
 /** The turn for which a window is opened. */
@@ -18,6 +18,8 @@ interface Turn {
   readonly context: ActionContext | undefined;
   /** What the agent remembers. Default: nothing. */
   readonly memory?: TurnMemory | undefined;
+  /** The summaries, whose read began with that of the session. Default: they are read when they are needed. */
+  readonly prefetched?: Prefetched['summaries'];
 }
 
 export type OpenWindow = <State>(session: Session<State>, turn: Turn) => TurnWindow;
@@ -30,8 +32,9 @@ export function isWindow(value: unknown): value is ContextWindow {
   return typeof (value as Partial<ContextWindow> | null | undefined)?.openTurn === 'function';
 }
 
-/** The agent with its context window, if `context` is one. */
-export function withWindow<State>(agent: AgentDefinition<State>, context: unknown): AgentDefinition<State> {
+/** The definition of an agent with a prompt. Has a context window if `context` is one. */
+export function promptAgent<State>(settled: AgentDefinition<State>, context: unknown): AgentDefinition<State> {
+  const agent = { ...settled, isPromptAgent: true };
   if (!isWindow(context)) {
     assertNoWindow(agent.name, context);
     return agent;
@@ -52,33 +55,6 @@ function assertNoWindow(name: string, context: unknown): void {
   );
 }
 
-function recordsOf<State>({ can, store }: AgentDefinition<State>): (SnapshotStore & RecordStore) | undefined {
-  return can.records ? (store as unknown as SnapshotStore & RecordStore) : undefined;
-}
-
-type Summaries = Promise<readonly SessionRecord[]>;
-
-/** Summaries that are being read for sessions without a turn yet, by session. */
-const prefetched = new WeakMap<object, Summaries>();
-
-/** Begins to read the summaries of a session that is about to be read: a store can read both with one request. */
-export function prefetchSummaries<State>(
-  agent: AgentDefinition<State>,
-  sessionId: string | undefined,
-  context: ActionContext | undefined,
-): Summaries | undefined {
-  if (sessionId === undefined) return undefined;
-  const reading = agent.window?.prefetch({ sessionId, context, records: recordsOf(agent) });
-  // Marks the rejection as handled: the turn may fail before this read does.
-  reading?.catch(() => {});
-  return reading;
-}
-
-/** Keeps what {@link prefetchSummaries} reads for the first turn of the session. */
-export function keepSummaries<State>(session: Session<State>, reading: Summaries | undefined): void {
-  if (reading) prefetched.set(session, reading);
-}
-
 /** Returns the function that opens the agent's window for a turn; `undefined` for an agent without one. */
 export function windowOpener<State>(agent: AgentDefinition<State>): OpenWindow | undefined {
   const { registry, window: context } = agent;
@@ -87,9 +63,7 @@ export function windowOpener<State>(agent: AgentDefinition<State>): OpenWindow |
   return (session, turn) => {
     const { sessionId } = session;
     const artifacts = () => viewOf(session).artifacts;
-    const summaries = prefetched.get(session);
-    prefetched.delete(session);
-    const window = context.openTurn({ registry, sessionId, records, artifacts, prefetched: summaries, ...turn });
+    const window = context.openTurn({ registry, sessionId, records, artifacts, ...turn });
     open.set(session, window);
     return window;
   };

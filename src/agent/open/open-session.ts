@@ -9,7 +9,6 @@ import { waitsOf, type Waits } from '../../session/tool-requests.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import { sessionOf } from '../../snapshot/snapshot.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
-import { keepSummaries, prefetchSummaries } from '../generate/turn-window.ts';
 import { callerOf, ownerFor, placeRecords, readErasureFence, readRecords, type Caller } from './agent-scopes.ts';
 import { assertNoResources, assertPlainKeys } from './client-input.ts';
 import { assertCustomState } from './custom-state.ts';
@@ -79,7 +78,6 @@ export async function openSession<State>(
   }
   // Read in parallel with the snapshot.
   const reading = readRecords(agent, caller);
-  const summaries = prefetchSummaries(agent, init.sessionId, context);
   const { snapshot, leaf } = await findSnapshot(agent, init, context);
   if (leaf && rejects(agent, init)) assertNotRunning(agent, leaf);
   const expectedLeafId = agent.can.compareLeaf && rejects(agent, init) ? (leaf?.snapshotId ?? null) : undefined;
@@ -87,7 +85,6 @@ export async function openSession<State>(
   if (snapshot && agent.stateSchema) await assertSnapshotFits(agent, snapshot);
   const session = snapshot ? sessionFrom(agent, snapshot) : new Session<State>({ sessionId: init.sessionId });
   placeRecords(agent, session, caller, reading && (await reading));
-  keepSummaries(session, summaries);
   // A session keeps its owner when another user continues it.
   const owner = snapshot ? logOf(snapshot).owner : ownerFor(agent, caller);
   const isNew = snapshot === undefined || sessionOf(snapshot) === undefined;

@@ -21,6 +21,7 @@ export class Intake implements AsyncIterable<AgentInput> {
   #held = false;
   #end: { error?: unknown } | undefined;
   #wake: () => void = () => {};
+  #onFirst: (input?: AgentInput) => void = () => {};
 
   /**
    * @param onDetach Called as soon as the caller detaches.
@@ -41,6 +42,12 @@ export class Intake implements AsyncIterable<AgentInput> {
   /** The turns that were not handed out. */
   get waiting(): readonly TurnRequest[] {
     return this.#waiting;
+  }
+
+  /** Resolves with the first input; with `undefined` when the inputs end without one. Called before a turn is handed out. */
+  first(): Promise<AgentInput | undefined> {
+    if (this.#waiting.length > 0 || this.#end) return Promise.resolve(this.#waiting[0]?.input);
+    return new Promise((resolve) => (this.#onFirst = resolve));
   }
 
   /** Whether the caller's inputs ended with this error. */
@@ -94,6 +101,7 @@ export class Intake implements AsyncIterable<AgentInput> {
           onDetach();
         }
         if (!detach || hasPayload(input)) this.#waiting.push(newRequest(input));
+        this.#onFirst(this.#waiting[0]?.input);
         if (detach) {
           await this.#readWhatWasSent(inputs);
           this.#end = {};
@@ -106,6 +114,7 @@ export class Intake implements AsyncIterable<AgentInput> {
     } catch (error) {
       this.#end = { error };
     }
+    this.#onFirst();
     this.#wake();
   }
 

@@ -1,6 +1,7 @@
 import { logger } from 'genkit/logging';
 import { addressTo, failedPrecondition, quote } from '../../errors.ts';
 import type { RuntimeError, TurnResult } from '../../session/turn.ts';
+import { textOf } from '../../session/log/transcript.ts';
 import { viewOf, type Session } from '../../session/session.ts';
 import type { ScopedState } from '../../session/state/scoped-state.ts';
 import { parseStateKey } from '../../session/state/state-keys.ts';
@@ -51,5 +52,5 @@ export function keepOutput<State>(
 function replyText<State>(session: Session<State>): string | undefined {
   const last = viewOf(session).messages.at(-1);
   if (last?.role !== 'model') return undefined;
-  return last.content.map(({ text }) => text ?? '').join('');
+  return textOf(last);
 }

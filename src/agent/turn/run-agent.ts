@@ -2,6 +2,7 @@ import type { ActionContext } from 'genkit';
 import type { AgentInit, AgentInput, AgentOutput, AgentStreamChunk } from 'genkit/beta';
 import { AgentInitError } from '../../errors.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
+import { keepPrefetched, prefetch } from '../generate/prefetch.ts';
 import { assertInitFits, openSession } from '../open/open-session.ts';
 import { toRuntimeError } from '../runtime-error.ts';
 import type { AgentFn } from '../types.ts';
@@ -41,7 +42,9 @@ export async function runAgent<State>(
   let work: Promise<AgentOutput> | undefined;
   try {
     if (queue !== undefined) letNext = await turnOfSession(agent, queue, scope);
+    const reads = prefetch(agent, { init, intake, context, abortSignal: scope.signal });
     const opened = await scope.race(() => openSession(agent, init, context));
+    keepPrefetched(opened.session, reads);
     const setting = settingOf({ agent, intake, scope, opened, sendChunk });
     const running = (work = runFunction(fn, setting));
     // The first of the two resolves the call; after a detach the function continues in the background.

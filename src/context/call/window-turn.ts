@@ -10,6 +10,7 @@ import { fetchAll } from '../fetch/fetch-all.ts';
 import { assemble, type Assembled, type Assembly, type Fetched } from '../prepare/assemble.ts';
 import { bounded } from '../prepare/report.ts';
 import { Omissions } from '../prepare/sections.ts';
+import { textOf } from '../../session/log/transcript.ts';
 import type { MemoryBlock, SessionFacts } from '../../session/turn-memory.ts';
 import { inputLimitOf } from '../tokens/model-limits.ts';
 import type { ContextReport, Summary, TurnWindow, WindowCall, WindowScope } from '../types.ts';
@@ -91,7 +92,7 @@ export class WindowTurn implements TurnWindow {
     const { registry, sessionId, context, leafId, prefetched, memory } = this.#scope;
     const { sources, keptTurns } = this.#setting;
     const last = origins.findLast((message) => message?.role === 'user');
-    const text = last?.content.map((part) => part.text ?? '').join('') ?? '';
+    const text = last ? textOf(last) : '';
     const log = origins.filter((message) => message !== undefined);
     const [fetched, blocks, facts, hasRead] = await Promise.all([
       fetchAll(

@@ -2,6 +2,7 @@ import { GenkitError, type ToolArgument } from 'genkit';
 import { logger } from 'genkit/logging';
 import { describeThrown, quote } from '../../errors.ts';
 import { LONGEST_TIMER_MS } from '../../store/check-options.ts';
+import type { StartedSearch } from '../../session/turn-memory.ts';
 import type { SnapshotStore } from '../../store/contract.ts';
 import { tenantScopeKey } from '../../store/memory/scope.ts';
 import type { MemoryManager } from '../manager.ts';
@@ -92,8 +93,14 @@ export class Attachment implements AttachedMemory {
   }
 
   /** @internal */
-  openTurn(turn: MemoryTurnScope): AttachedTurn {
-    return new AttachedTurn(this.#turns, this.#scopesOf(turn), turn.sessionId);
+  prefetch({ text, abortSignal, ...turn }: Parameters<AttachedMemory['prefetch']>[0]): StartedSearch | undefined {
+    if (turn.sessionId === undefined && this.#settings.scopes.includes('session')) return undefined;
+    return { text, finding: this.#turns.retrieval.find(this.#scopesOf(turn), text, abortSignal) };
+  }
+
+  /** @internal */
+  openTurn({ started, ...turn }: Parameters<AttachedMemory['openTurn']>[0]): AttachedTurn {
+    return new AttachedTurn(this.#turns, this.#scopesOf(turn), turn.sessionId, started);
   }
 
   /** @internal */

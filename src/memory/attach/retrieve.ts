@@ -2,7 +2,7 @@ import { logger } from 'genkit/logging';
 import { describeThrown } from '../../errors.ts';
 import type { Json } from '../../json/value.ts';
 import { estimateTokens } from '../../session/log/estimate-tokens.ts';
-import type { MemoryBlock, MemoryItem } from '../../session/turn-memory.ts';
+import type { FoundBlocks, MemoryBlock, MemoryItem } from '../../session/turn-memory.ts';
 import type { OmissionReason } from '../../snapshot/context-report.ts';
 import { tenantScopeKey } from '../../store/memory/scope.ts';
 import type { Memory } from '../../store/memory/contract.ts';
@@ -53,11 +53,7 @@ export class Retrieval {
   }
 
   /** Never rejects. */
-  async find(
-    scopes: readonly MemoryScope[],
-    text: string,
-    abortSignal: AbortSignal | undefined,
-  ): Promise<readonly MemoryBlock[]> {
+  async find(scopes: readonly MemoryScope[], text: string, abortSignal: AbortSignal | undefined): Promise<FoundBlocks> {
     const findings = await Promise.all(
       scopes.map((scope) => this.#findIn(scope, text, abortSignal).catch((error: unknown) => failed(scope, error))),
     );
@@ -70,9 +66,10 @@ export class Retrieval {
       const best = this.#best(findings);
       const block = this.#block('memory', memories, best.map(itemOf), reasons);
       if (block.items.length > 0 || reasons.length > 0) blocks.push(block);
-      noteUses(this.#manager, findings, best.slice(0, block.items.length));
+      const placed = best.slice(0, block.items.length);
+      return { blocks, noteUse: () => noteUses(this.#manager, findings, placed) };
     }
-    return blocks;
+    return { blocks, noteUse: () => {} };
   }
 
   /** The `k` best memories of all scopes, best first. */

@@ -2,7 +2,8 @@ import type { GenerateRequest, MessageData, ToolArgument } from 'genkit';
 import { logger } from 'genkit/logging';
 import { setCustomMetadataAttributes } from 'genkit/tracing';
 import { describeThrown } from '../../errors.ts';
-import type { MemoryBlock, PlacedCall, SessionFacts, TurnMemory } from '../../session/turn-memory.ts';
+import { textOf } from '../../session/log/transcript.ts';
+import type { MemoryBlock, PlacedCall, SessionFacts, StartedSearch, TurnMemory } from '../../session/turn-memory.ts';
 import type { MemoryScope } from '../scopes.ts';
 import { hasToolAnswers, type MakeTools } from './memory-tools.ts';
 import { placeBlocks } from './place.ts';
@@ -28,13 +29,20 @@ export class AttachedTurn implements TurnMemory {
   readonly #setting: TurnSetting;
   readonly #scopes: readonly MemoryScope[];
   readonly #sessionId: string | undefined;
+  readonly #started: Promise<StartedSearch | undefined> | undefined;
   #isUserAlone = true;
   #blocks: Promise<readonly MemoryBlock[]> | undefined;
 
-  constructor(setting: TurnSetting, scopes: readonly MemoryScope[], sessionId: string | undefined) {
+  constructor(
+    setting: TurnSetting,
+    scopes: readonly MemoryScope[],
+    sessionId: string | undefined,
+    started?: Promise<StartedSearch | undefined>,
+  ) {
     this.#setting = setting;
     this.#scopes = scopes;
     this.#sessionId = sessionId;
+    this.#started = started;
   }
 
   tools(): ToolArgument[] {
@@ -51,8 +59,7 @@ export class AttachedTurn implements TurnMemory {
 
   async place({ request, origins, abortSignal }: PlacedCall): Promise<GenerateRequest> {
     const last = origins.findLast((message) => message?.role === 'user');
-    const text = last?.content.map((part) => part.text ?? '').join('') ?? '';
-    const blocks = await this.blocks({ text, abortSignal });
+    const blocks = await this.blocks({ text: last ? textOf(last) : '', abortSignal });
     return placeBlocks(request, origins, blocks);
   }
 
@@ -71,7 +78,11 @@ export class AttachedTurn implements TurnMemory {
   async #find(text: string, abortSignal: AbortSignal | undefined): Promise<readonly MemoryBlock[]> {
     if (this.#scopes.length === 0) return [];
     const start = performance.now();
-    const blocks = await this.#setting.retrieval.find(this.#scopes, text, abortSignal);
+    const started = await this.#started;
+    const { blocks, noteUse } = await (started?.text === text
+      ? started.finding
+      : this.#setting.retrieval.find(this.#scopes, text, abortSignal));
+    noteUse();
     const report = reportOf(this.#sessionId, blocks);
     noteInSpan({
       'memory:placed': `${report.memories.length}`,

@@ -1,7 +1,7 @@
 import type { GenerateMiddleware } from '@genkit-ai/ai';
 import type { ActionContext, MessageData, ToolArgument } from 'genkit';
 import type { ContextItem, ContextQuery } from '../../context/types.ts';
-import type { TurnMemory } from '../../session/turn-memory.ts';
+import type { StartedSearch, TurnMemory } from '../../session/turn-memory.ts';
 import type { OmissionReason } from '../../snapshot/context-report.ts';
 import type { MemoryScopeId } from '../../store/memory/contract.ts';
 import type { SnapshotStore } from '../../store/contract.ts';
@@ -108,8 +108,16 @@ export interface AttachedMemory {
   /** Finds memories for a context window: its section `memory`. */
   fetch(query: ContextQuery): Promise<readonly ContextItem[]>;
 
+  /**
+   * Begins the search for a turn whose session is being read. Returns `undefined` if the search needs a session that is not known yet.
+   * @internal
+   */
+  prefetch(
+    turn: MemoryTurnScope & { readonly text: string; readonly abortSignal: AbortSignal },
+  ): StartedSearch | undefined;
+
   /** Begins a turn of an agent. @internal */
-  openTurn(turn: MemoryTurnScope): TurnMemory;
+  openTurn(turn: MemoryTurnScope & { readonly started?: Promise<StartedSearch | undefined> | undefined }): TurnMemory;
 
   /** Notes an agent with this memory. @internal */
   serve(agent: RememberingAgent): void;

@@ -16,6 +16,11 @@ export function markedLines(text: string): string {
     .join('\n');
 }
 
+/** The text of a message, without its tools and media. */
+export function textOf({ content }: MessageData): string {
+  return content.map(({ text }) => text ?? '').join('');
+}
+
 /** The parts of a message as text for a model that reads about the conversation. */
 export function messageText({ content }: MessageData): string {
   meter.messages++;
