@@ -29,6 +29,7 @@ export interface MemoryBlock {
 
 /** The blocks that were found for a turn. */
 export interface FoundBlocks {
+  /** The blocks. */
   readonly blocks: readonly MemoryBlock[];
   /** Notes that the memories in the blocks are used. Called when they are placed. */
   readonly noteUse: () => void;
