@@ -80,24 +80,12 @@ async function extractedTexts(
   { ask, redact }: EvaluationTools,
   { messages }: GoldenCase,
 ): Promise<string[]> {
-  const id = { scope: 'user', appName: 'evaluation', userId: 'golden' } as const;
+  const scope = mint({ scope: 'user', appName: 'evaluation', userId: 'golden' }, undefined);
   const source = { id: 'golden', at: new Date(pipeline.now()).toISOString() };
   const { signal } = new AbortController();
   const texts: string[] = [];
   for (const input of await redactedInputs({ messages }, source, parseSourceNote(undefined), redact)) {
-    const now = source.at;
-    const job = {
-      id: 'golden',
-      scope: id,
-      state: 'running',
-      input: null,
-      sourceId: source.id,
-      attempts: 1,
-      createdAt: now,
-      dueAt: now,
-    } as const;
-    const work = { scope: mint(id, undefined), id, options: {}, job, ask, signal };
-    const { candidates } = await learn(pipeline, work, input, undefined);
+    const { candidates } = await learn(pipeline, { scope, ask, signal }, input, undefined);
     texts.push(...candidates.map(({ text }) => text));
   }
   return texts;

@@ -7,7 +7,7 @@ import { vectorsOf } from '../pipeline/commit/run-job.ts';
 import { withConfidence, withSources } from '../pipeline/consolidate/confidence.ts';
 import { sameFactKey } from '../pipeline/consolidate/duplicates.ts';
 import { procedureOf } from '../pipeline/consolidate/procedures.ts';
-import { holding, keyedIds, strongestStatement } from '../pipeline/consolidate/working-memories.ts';
+import { withoutEnd, keyedIds, strongestStatement } from '../pipeline/consolidate/working-memories.ts';
 import type { AskModel } from '../pipeline/extract/ask-model.ts';
 import { readGate, sourceNoteKey } from '../pipeline/guard/learning-state.ts';
 import { quarantinedOf, quarantineNote } from '../pipeline/guard/quarantine-note.ts';
@@ -295,7 +295,7 @@ function pointedTo(memory: MemoryDraft, newIds: NewIds): MemoryDraft {
   if (supersededBy === undefined || !newIds.has(supersededBy)) return memory;
   const id = successorOf(memory, newIds);
   if (id !== undefined) return { ...memory, supersededBy: id };
-  return withConfidence(holding(memory));
+  return withConfidence(withoutEnd(memory));
 }
 
 function successorOf({ supersededBy }: MemoryDraft, newIds: NewIds): string | undefined {

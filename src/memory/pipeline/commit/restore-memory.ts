@@ -2,7 +2,7 @@ import { failedPrecondition, notFound, quote } from '../../../errors.ts';
 import type { Memory, MemoryDraft, MemoryOperation } from '../../../store/memory/contract.ts';
 import type { ScopeTarget } from '../../scopes.ts';
 import { withConfidence } from '../consolidate/confidence.ts';
-import { holding } from '../consolidate/working-memories.ts';
+import { withoutEnd } from '../consolidate/working-memories.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { MOST_ATTEMPTS } from './change-memory.ts';
 import { retryAborted } from './retry-aborted.ts';
@@ -26,7 +26,7 @@ export async function restoreMemory(
       throw failedPrecondition(
         `The memory ${quote(id)} holds already; an earlier revision of it can't be restored. To get it back, create the earlier fact again.`,
       );
-    const restored: MemoryDraft[] = [holding(memory)];
+    const restored: MemoryDraft[] = [withoutEnd(memory)];
     const at = new Date(now()).toISOString();
     const chain = await successors(memory, read);
     const last = chain.at(-1);

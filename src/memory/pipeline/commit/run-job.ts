@@ -6,7 +6,7 @@ import type { MemoryChangeCounts } from '../../types.ts';
 import { consolidate, type Consolidated } from '../consolidate/consolidate.ts';
 import { modelAsker, withinTime } from '../extract/ask-model.ts';
 import type { Candidate } from '../extract/candidate.ts';
-import { learn, type JobWork, type Learned } from '../extract/learn.ts';
+import { learn, type LearnContext, type Learned } from '../extract/learn.ts';
 import { readGate, sourceNoteKey, type Gate, type SplitJob } from '../guard/learning-state.ts';
 import { guardOf } from '../guard/judge-text.ts';
 import { quarantineNote } from '../guard/quarantine-note.ts';
@@ -44,6 +44,11 @@ export async function runJob(
   const ask = model === undefined ? undefined : modelAsker(ai, model, { timeoutMs: limits.timeoutMs, signal });
   const scope = mint(job.scope, options.context);
   return new JobRun(pipeline, { scope, id: job.scope, options, job, ask, signal }, owner).run();
+}
+
+/** A running job. */
+interface JobWork extends ScopeWork, LearnContext {
+  readonly job: MemoryJob;
 }
 
 class JobRun {

@@ -1,49 +1,49 @@
 import type { Memory, MemoryDraft, MemorySource } from '../../../store/memory/contract.ts';
 import { sameFactKey } from './duplicates.ts';
 
-const MOST = 0.99;
-/** A contradiction that does not refute a memory multiplies its confidence by this. */
-const CONTRADICTED = 0.9;
-/** The confidence from the sources counts as much as this many outcomes, and one more for each source. */
+const MAX_CONFIDENCE = 0.99;
+/** Each contradiction multiplies the confidence of a memory that still holds by this. */
+const CONTRADICTION_FACTOR = 0.9;
+/** In the average with the outcomes, the confidence from the sources weighs this much, and 1 more for each source. */
 const SOURCES_WEIGHT = 2;
 
-/** The trust in a memory: that of its best source. */
+/** The trust in a memory: that of its most trusted source. */
 export function trustOf({ sources }: Pick<Memory, 'sources'>): number {
   return Math.max(...sources.map(({ trust }) => trust));
 }
 
 /**
- * The memory with the confidence that follows from its sources, contradictions and outcomes. A memory that does not hold has half of it.
- *
- * The confidence is the probability that not all sources are wrong, reduced by contradictions. A source counts once, by its strongest type.
- * Of a memory with a key only the sources count that say what holds. Outcomes are averaged with it.
+ * The memory with its confidence: the probability that not all sources are wrong, reduced by contradictions, averaged with the outcomes,
+ * and halved if the memory does not hold. Of the sources with one id only the most trusted counts. Of a memory with a key only the sources
+ * count that state its text.
  */
 export function withConfidence(memory: MemoryDraft): MemoryDraft {
   const { sources, validTo } = memory;
-  const said = memory['key'] === undefined ? sources : strongestOf(sources).agreeing;
-  const trusts = new Map<string, number>();
-  for (const { id, trust } of said) trusts.set(id, Math.max(trust, trusts.get(id) ?? 0));
-  const unlikely = [...trusts.values()].reduce((product, trust) => product * (1 - trust), 1);
-  const likely = Math.min(MOST, 1 - unlikely) * CONTRADICTED ** countOf(memory, 'contradictions');
+  const counted = memory['key'] === undefined ? sources : strongestOf(sources).agreeing;
+  const trustById = new Map<string, number>();
+  for (const { id, trust } of counted) trustById.set(id, Math.max(trust, trustById.get(id) ?? 0));
+  const allWrong = [...trustById.values()].reduce((product, trust) => product * (1 - trust), 1);
+  const fromSources =
+    Math.min(MAX_CONFIDENCE, 1 - allWrong) * CONTRADICTION_FACTOR ** countOf(memory, 'contradictions');
   const weight = SOURCES_WEIGHT + sourceCount(sources);
-  const noted = Math.max(0, countOf(memory, 'successes') - sourceCount(sources));
-  const confidence = (likely * weight + noted) / (weight + noted + countOf(memory, 'failures'));
-  return { ...memory, confidence: round(Math.min(MOST, confidence) / (validTo === undefined ? 1 : 2)) };
+  // Each source of a procedure is one of its successes, and counts as a source only.
+  const successes = Math.max(0, countOf(memory, 'successes') - sourceCount(sources));
+  const failures = countOf(memory, 'failures');
+  const confidence = Math.min(MAX_CONFIDENCE, (fromSources * weight + successes) / (weight + successes + failures));
+  return { ...memory, confidence: round(validTo === undefined ? confidence : confidence / 2) };
 }
 
-/**
- * The memory with other sources. Each source of a procedure is one success, however often it says it; noted successes are kept.
- */
+/** The memory with other sources. Each source of a procedure is one success; the successes that were reported are kept. */
 export function withSources(memory: MemoryDraft, sources: readonly MemorySource[]): MemoryDraft {
   if (memory.kind !== 'procedural') return { ...memory, sources };
   const successes = countOf(memory, 'successes') + sourceCount(sources) - sourceCount(memory.sources);
   return { ...memory, sources, successes };
 }
 
-/** The strongest source: the most trusted, then the newest, then the later one in order; and all that say the same as it. */
+/** The strongest source, which is the most trusted, then the newest, then the last one; and all sources with the same statement. */
 export function strongestOf(sources: readonly MemorySource[]): { best: MemorySource; agreeing: MemorySource[] } {
   const isStronger = (a: MemorySource, b: MemorySource) => (a.trust === b.trust ? a.at >= b.at : a.trust > b.trust);
-  const best = sources.reduce((strongest, one) => (isStronger(one, strongest) ? one : strongest));
+  const best = sources.reduce((strongest, source) => (isStronger(source, strongest) ? source : strongest));
   const key = sameFactKey(best.statement);
   return { best, agreeing: sources.filter(({ statement }) => sameFactKey(statement) === key) };
 }

@@ -61,11 +61,11 @@ export async function consolidate(request: {
   for (const candidate of candidates) {
     if (candidate.role !== undefined) working.create(candidate);
     else if (candidate.key !== undefined) {
-      if (!working.register(candidate)) quarantined.push({ candidate, reason: tooMany(1) });
+      if (!working.putKeyed(candidate)) quarantined.push({ candidate, reason: tooMany(1) });
     } else {
       const near = (await nearest(candidate)).filter(({ kind }) => kind === candidate.kind);
       for (const memory of near) working.add(memory);
-      const same = working.sameAs(candidate);
+      const same = working.findSame(candidate);
       if (same) working.corroborate(same, candidate);
       else if (near.length === 0 || !ask) working.create(candidate);
       else open.push({ candidate, near: near.map(({ id }) => id) });

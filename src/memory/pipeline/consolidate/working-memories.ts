@@ -40,15 +40,15 @@ export class WorkingMemories {
     return [...this.#touched].map((id) => this.#memories.get(id)!);
   }
 
-  /** The memory with the same words, in its text or in the statement of a source. */
-  sameAs({ text, kind }: Candidate): MemoryDraft | undefined {
+  /** The memory that has the candidate's words as its text, or as the statement of a source. */
+  findSame({ text, kind }: Candidate): MemoryDraft | undefined {
     const key = sameFactKey(text);
-    const says = (said: string) => sameFactKey(said) === key;
+    const textsOf = ({ text: own, sources }: MemoryDraft) => [own, ...sources.map(({ statement }) => statement)];
     return [...this.#memories.values()].find(
       (memory) =>
         memory.validTo === undefined &&
         memory.kind === kind &&
-        (says(memory.text) || memory.sources.some(({ statement }) => says(statement))),
+        textsOf(memory).some((known) => sameFactKey(known) === key),
     );
   }
 
@@ -70,31 +70,35 @@ export class WorkingMemories {
     return id;
   }
 
-  /** Adds a source that says the same. */
+  /** Adds the candidate's source to a memory that states the same fact. */
   corroborate(memory: MemoryDraft, candidate: Candidate): void {
-    if (memory.sources.some((known) => says(known, candidate.source))) this.counts.ignored++;
-    else this.#join(memory, candidate, {});
+    if (memory.sources.some((known) => isRepetition(candidate.source, known))) this.counts.ignored++;
+    else this.#addSource(memory, candidate, {});
   }
 
-  /** Adds a source that says more. `text` says all of it. */
+  /** Adds the candidate's source to a memory, and replaces the text by one that states both facts. */
   update(memory: MemoryDraft, candidate: Candidate, text: string): void {
-    const isTrusted = candidate.source.trust >= trustOf(memory);
-    const procedure = memory.kind === 'procedural' ? procedureOf([...memory.sources, candidate.source]) : undefined;
-    // A source that is not listed could not be forgotten later.
-    if (isFull(memory.sources)) this.create(candidate);
-    else this.#join(memory, candidate, procedure ?? (isTrusted ? { text, ...dataOf(candidate) } : {}));
+    // Once the list of sources is full, `forgetSource` would not find what this one adds to the text.
+    if (isFull(memory.sources)) {
+      this.create(candidate);
+      return;
+    }
+    const { source, data, schemaId } = candidate;
+    const procedure = memory.kind === 'procedural' ? procedureOf([...memory.sources, source]) : undefined;
+    const isTrusted = source.trust >= trustOf(memory);
+    const members = { text, ...(data !== undefined && { data }), ...(schemaId !== undefined && { schemaId }) };
+    this.#addSource(memory, candidate, procedure ?? (isTrusted ? members : {}));
   }
 
   /**
-   * Decides between memories and a candidate that contradicts them: by trust, then time, then the number of sources. The loser is kept as a
-   * memory that does not hold. Returns false, and does nothing, if too many memories would be invalidated.
+   * Decides between a candidate and the memories that it contradicts: by trust, then time, then the number of sources. The loser is kept as
+   * a memory that does not hold. Returns false, and does nothing, if the job would invalidate too many memories.
    */
   supersede(memories: readonly MemoryDraft[], candidate: Candidate): boolean {
     const stronger = memories.find((memory) => isStronger(memory, candidate.source));
     if (stronger) {
-      const { at } = candidate.source;
-      this.create(candidate, { validTo: at, supersededBy: stronger.id });
-      this.#contradict(stronger);
+      this.create(candidate, { validTo: candidate.source.at, supersededBy: stronger.id });
+      this.#put({ ...stronger, contradictions: countOf(stronger, 'contradictions') + 1 });
       return true;
     }
     if (this.counts.invalidated + memories.length > this.#maxInvalidations) return false;
@@ -104,42 +108,36 @@ export class WorkingMemories {
   }
 
   /**
-   * Adds a fact with a key. Each key has one memory; its text is that of its strongest source. If another memory has replaced it, the
-   * stronger of the two holds. Returns false, and does nothing, if too many memories would be invalidated.
+   * Adds a fact with a key. Each key has one memory, with the text of its strongest source. If another memory has replaced that memory, the
+   * stronger of the two holds. Returns false, and does nothing, if the job would invalidate too many memories.
    */
-  register(candidate: Candidate): boolean {
-    const memory = keyedIds(candidate.key!)
-      .map((id) => this.#memories.get(id))
-      .find(Boolean);
+  putKeyed(candidate: Candidate): boolean {
+    const [memory] = keyedIds(candidate.key!).flatMap((id) => this.#memories.get(id) ?? []);
     if (!memory) {
       this.create(candidate);
       return true;
     }
     const { source, importance, schemaId, expiresAt } = candidate;
     const successor = this.#successorOf(memory);
-    const isSaid = (text: string) => sameFactKey(text) === sameFactKey(source.statement);
-    const last = memory.sources.findLast(({ id }) => id === source.id);
-    const isCurrent = memory.validTo === undefined && isSaid(memory.text);
-    const isAnew = successor?.sources.some(({ id }) => id === source.id) || isAfter(source, last);
-    if (last && says(last, source) && (isCurrent || !isAnew)) {
+    if (isKnownFact(memory, source, successor)) {
       this.counts.ignored++;
       return true;
     }
-    // What a source says less surely does not replace what it said before.
+    // A source replaces its earlier statements, except those that it made with more trust.
     const isReplaced = ({ id, trust }: MemorySource) => id === source.id && trust <= source.trust;
     const others = memory.sources.filter((one) => !isReplaced(one));
     const sources = [...(isFull(others) ? others.slice(1) : others), source];
     const strongest = strongestStatement(sources);
-    const isStrongest = isSaid(strongest.text);
+    const isStrongest = isSameFact(strongest.text, source.statement);
     const holds = isStrongest && !(successor && isStronger(successor, source));
     if (holds && successor && this.counts.invalidated >= this.#maxInvalidations) return false;
     if (holds && successor) this.#invalidate(successor, memory.id, source);
-    this.#outdate(memory.sources.filter(isReplaced));
-    const members = isSaid(memory.text)
-      ? { ...agreed(memory, candidate), schemaId: schemaId ?? memory.schemaId }
+    this.#addOutdated(memory.sources.filter(isReplaced));
+    const members = isSameFact(memory.text, source.statement)
+      ? { ...mergedMembers(memory, candidate), schemaId: schemaId ?? memory.schemaId }
       : { importance, schemaId, expiresAt };
     this.#put({
-      ...withSources(holds ? holding(memory) : memory, sources),
+      ...withSources(holds ? withoutEnd(memory) : memory, sources),
       ...strongest,
       ...(isStrongest && members),
     });
@@ -156,11 +154,11 @@ export class WorkingMemories {
   #invalidate(memory: MemoryDraft, supersededBy: string, { id, at }: MemorySource): void {
     const validTo = at > memory.validFrom ? at : memory.validFrom;
     this.#put({ ...memory, validTo, supersededBy });
-    this.#outdate(memory.sources.filter((source) => source.id === id));
+    this.#addOutdated(memory.sources.filter((source) => source.id === id));
     this.counts.invalidated++;
   }
 
-  #outdate(sources: readonly MemorySource[]): void {
+  #addOutdated(sources: readonly MemorySource[]): void {
     for (const { sha256 } of sources) this.outdated.add(sha256);
   }
 
@@ -168,21 +166,16 @@ export class WorkingMemories {
     this.counts.ignored++;
   }
 
-  #join(memory: MemoryDraft, candidate: Candidate, members: Partial<MemoryDraft>): void {
-    const hasAll = isFull(memory.sources);
-    this.#put({
-      ...withSources(memory, hasAll ? memory.sources : [...memory.sources, candidate.source]),
-      ...agreed(memory, candidate),
-      ...(hasAll
-        ? { furtherSources: countOf(memory, 'furtherSources') + 1 }
-        : { topics: union(memory.topics, candidate.topics) }),
-      ...members,
-    });
+  #addSource(memory: MemoryDraft, candidate: Candidate, members: Partial<MemoryDraft>): void {
+    const { sources } = memory;
+    const change = isFull(sources)
+      ? { ...memory, furtherSources: countOf(memory, 'furtherSources') + 1 }
+      : {
+          ...withSources(memory, [...sources, candidate.source]),
+          topics: [...new Set([...memory.topics, ...candidate.topics])],
+        };
+    this.#put({ ...change, ...mergedMembers(memory, candidate), ...members });
     this.counts.updated++;
-  }
-
-  #contradict(memory: MemoryDraft): void {
-    this.#put({ ...memory, contradictions: countOf(memory, 'contradictions') + 1 });
   }
 
   #put(memory: MemoryDraft): void {
@@ -191,19 +184,19 @@ export class WorkingMemories {
   }
 }
 
-/** The memory, made to hold again. */
-export function holding(memory: MemoryDraft): MemoryDraft {
-  const { validTo: _, supersededBy: __, ...holds } = memory;
-  return holds;
+/** The memory as one that holds. */
+export function withoutEnd(memory: MemoryDraft): MemoryDraft {
+  const { validTo: _, supersededBy: __, ...rest } = memory;
+  return rest;
 }
 
-/** The two ids for the memory of a key. A commit can't remove and write one id, so a memory that is made again takes the other. */
+/** The two possible ids of the memory of a key. A commit can't remove and write the same id, so a regenerated memory takes the other one. */
 export function keyedIds(key: string): [string, string] {
   const id = `key-${createHash('sha256').update(key).digest('hex').slice(0, 32)}`;
   return [id, `${id}-b`];
 }
 
-/** What a memory with a key says, from its sources. */
+/** The members of a memory with a key that follow from its sources. */
 export function strongestStatement(
   sources: readonly MemorySource[],
 ): Pick<MemoryDraft, 'text' | 'data' | 'topics' | 'validFrom'> & { contradictions: number } {
@@ -218,24 +211,32 @@ export function strongestStatement(
   };
 }
 
-/** Whether a statement is known from the same source, which said it at least as surely. */
-function says(known: MemorySource, { id, trust, statement }: MemorySource): boolean {
-  return known.id === id && known.trust >= trust && sameFactKey(known.statement) === sameFactKey(statement);
+/** Whether nothing is to be learned from a source about the memory of a key. `successor` is the memory that has replaced it. */
+function isKnownFact(memory: MemoryDraft, source: MemorySource, successor: MemoryDraft | undefined): boolean {
+  const earlier = memory.sources.findLast(({ id }) => id === source.id);
+  if (!earlier || !isRepetition(source, earlier)) return false;
+  if (memory.validTo === undefined && isSameFact(memory.text, source.statement)) return true;
+  // The statement does not hold any more. The source makes it again if the same source replaced it, or in later messages of its session.
+  const isOfSuccessor = successor?.sources.some(({ id }) => id === source.id);
+  const isLater = source.from !== undefined && earlier.to !== undefined && source.from >= earlier.to;
+  return !isOfSuccessor && !isLater;
 }
 
-/** Whether a statement is from later messages than an earlier one of the same session. */
-function isAfter({ from }: MemorySource, earlier: MemorySource | undefined): boolean {
-  return from !== undefined && earlier?.to !== undefined && from >= earlier.to;
+/** Whether a source states what it stated before, with no more trust. */
+function isRepetition({ id, trust, statement }: MemorySource, earlier: MemorySource): boolean {
+  return earlier.id === id && earlier.trust >= trust && isSameFact(earlier.statement, statement);
 }
 
-/** The members of a memory that a candidate agrees with. */
-function agreed(
-  memory: MemoryDraft,
-  { importance, expiresAt }: Candidate,
-): Pick<MemoryDraft, 'importance' | 'expiresAt'> {
+function isSameFact(a: string, b: string): boolean {
+  return sameFactKey(a) === sameFactKey(b);
+}
+
+/** The importance and the expiry of a memory to which a source with the same fact is added. It expires only if both statements do. */
+function mergedMembers(memory: MemoryDraft, candidate: Candidate): Pick<MemoryDraft, 'importance' | 'expiresAt'> {
+  const ends = [memory.expiresAt, candidate.expiresAt];
   return {
-    importance: Math.max(memory.importance, importance),
-    expiresAt: laterExpiry(memory.expiresAt, expiresAt),
+    importance: Math.max(memory.importance, candidate.importance),
+    expiresAt: ends.includes(undefined) ? undefined : ends.toSorted()[1],
   };
 }
 
@@ -243,27 +244,13 @@ function isFull(sources: readonly MemorySource[]): boolean {
   return sources.length >= MAX_SOURCES || jsonBytes(sources, MAX_SOURCE_BYTES) > MAX_SOURCE_BYTES;
 }
 
-/** When a memory expires that two statements support; `undefined`, never, if one of them does not expire. */
-function laterExpiry(a: string | undefined, b: string | undefined): string | undefined {
-  if (a === undefined || b === undefined) return undefined;
-  return a > b ? a : b;
-}
-
+/** Whether a memory prevails over a source that contradicts it: by trust, then time, then the number of sources. */
 function isStronger(memory: MemoryDraft, { trust, at }: MemorySource): boolean {
   const known = trustOf(memory);
   if (known !== trust) return known > trust;
   const last = memory.sources
-    .map((one) => one.at)
+    .map((source) => source.at)
     .toSorted()
     .at(-1)!;
-  if (last !== at) return last > at;
-  return memory.sources.length > 1;
-}
-
-function dataOf({ data, schemaId }: Candidate): Partial<MemoryDraft> {
-  return { ...(data !== undefined && { data }), ...(schemaId !== undefined && { schemaId }) };
-}
-
-function union(a: readonly string[], b: readonly string[]): string[] {
-  return [...new Set([...a, ...b])];
+  return last === at ? memory.sources.length > 1 : last > at;
 }

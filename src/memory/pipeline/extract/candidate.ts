@@ -41,7 +41,7 @@ export interface Origin {
 export function candidateOf(
   fact: MemoryFact,
   type: MemorySource['type'],
-  said: { readonly from?: number; readonly to?: number },
+  range: { readonly from?: number; readonly to?: number },
   { source, sha256, trust, toolTtlMs, now }: Origin,
 ): Candidate {
   if (typeof fact?.text !== 'string') throw invalidArgument('A fact to remember must be a text, or have a text.');
@@ -66,20 +66,20 @@ export function candidateOf(
       ...(topics.length > 0 && { topics }),
       ...(sessionId !== undefined && { sessionId }),
       ...(snapshotId !== undefined && { snapshotId }),
-      ...said,
+      ...range,
       sha256,
       at,
     },
   };
 }
 
-/** The source type of a fact from messages; `undefined` if no message of the user says it. */
+/** The source type of a fact from messages; `undefined` if only the assistant states it. */
 export function typeOfFact(
   fact: MemoryFact,
   messageAt: (position: number) => MessageData | undefined,
 ): MemorySource['type'] | undefined {
-  const said = (fact.messages ?? []).map(messageAt).filter((message) => message !== undefined);
-  // A fact that only the assistant says may come from a tool.
-  if (said.length > 0 && !said.some(({ role }) => role === 'user')) return undefined;
+  const messages = (fact.messages ?? []).map(messageAt).filter((message) => message !== undefined);
+  // A fact that only the assistant states may come from a tool.
+  if (messages.length > 0 && !messages.some(({ role }) => role === 'user')) return undefined;
   return fact.isExplicit ? 'explicit' : 'implicit';
 }

@@ -3,7 +3,7 @@ import type { Json } from '../../../json/value.ts';
 import { beginning, markedLines, messageText } from '../../../session/log/transcript.ts';
 import type { MemoryFact, MemoryTopic } from '../../types.ts';
 import type { AskModel } from './ask-model.ts';
-import { dataFault, describeTopics, schemaIdOf } from './topics.ts';
+import { dataFault, describeTopics, schemaTopic } from './topics.ts';
 
 /** Facts from messages, and the new summary. */
 export interface Extracted {
@@ -50,61 +50,48 @@ export async function extractFacts(
   },
 ): Promise<Extracted> {
   const { topics, messages, positions, summary, summaryLength } = request;
-  const labels = new Set(topics.map(({ label }) => label));
+  const known = new Set(topics.map(({ label }) => label));
+  const notes =
+    summary === undefined
+      ? ''
+      : `Notes about what came before; facts in them are known already:\n${markedLines(summary)}\n\n`;
+  const wanted =
+    summaryLength > 0
+      ? `Answer the memories, and as "summary" new notes that replace the old ones, in at most ${Math.floor(summaryLength / 8)} words.`
+      : 'Answer the memories.';
   const answer = await ask({
     system: `${INSTRUCTIONS}\n\nTopics:\n${describeTopics(topics)}`,
-    prompt: [{ text: conversation(messages, positions, summary, summaryLength) }, ...mediaOf(messages)],
+    prompt: [{ text: notes + conversation(messages, positions, wanted) }, ...mediaOf(messages)],
     schema: Extraction,
     fault: ({ memories }) => {
-      for (const { topics: named, data, messages: said = [] } of memories) {
-        const known = named.filter((label) => labels.has(label));
-        const wrong = known.length > 0 ? dataFault(topics, known, data) : undefined;
+      for (const { topics: labels, data, messages: numbers = [] } of memories) {
+        const fitting = labels.filter((label) => known.has(label));
+        const wrong = fitting.length > 0 ? dataFault(topics, fitting, data) : undefined;
         if (wrong !== undefined) return wrong;
-        if (said.some((number) => !positions.includes(number))) {
+        if (numbers.some((number) => !positions.includes(number))) {
           return `messages may hold the numbers of the messages alone: ${positions.join(', ')}.`;
         }
       }
       return undefined;
     },
   });
-  const facts = answer.memories.flatMap(({ text, topics: named, data, explicit, ...rest }): MemoryFact[] => {
-    const fitting = named.filter((label) => labels.has(label));
+  const facts = answer.memories.flatMap(({ topics: labels, data, explicit = false, ...rest }): MemoryFact[] => {
+    const fitting = labels.filter((label) => known.has(label));
     if (fitting.length === 0) return [];
-    const schemaId = schemaIdOf(topics, fitting);
-    return [
-      {
-        text,
-        topics: fitting,
-        isExplicit: explicit ?? false,
-        ...rest,
-        ...(schemaId !== undefined && { schemaId, data: data as Json }),
-      },
-    ];
+    const shaped = schemaTopic(topics, fitting);
+    const shape = shaped && { schemaId: shaped.label, data: data as Json };
+    return [{ ...rest, topics: fitting, isExplicit: explicit, ...shape }];
   });
   const next = summaryLength > 0 && answer.summary !== undefined ? beginning(answer.summary, summaryLength) : undefined;
   return { facts, summary: next };
 }
 
-function conversation(
-  messages: readonly MessageData[],
-  positions: readonly number[],
-  summary: string | undefined,
-  summaryLength: number,
-): string {
+/** The messages as text for a prompt; `wanted` says what to answer. */
+function conversation(messages: readonly MessageData[], positions: readonly number[], wanted: string): string {
   const blocks = messages.map(
     (message, i) => `${positions[i]}. ${message.role}:\n${markedLines(messageText(message))}`,
   );
-  return [
-    ...(summary === undefined
-      ? []
-      : ['Notes about what came before; facts in them are known already:', markedLines(summary), '']),
-    'Messages:',
-    ...blocks,
-    'End of the messages.',
-    summaryLength > 0
-      ? `Answer the memories, and as "summary" new notes that replace the old ones, in at most ${Math.floor(summaryLength / 8)} words.`
-      : 'Answer the memories.',
-  ].join('\n');
+  return ['Messages:', ...blocks, 'End of the messages.', wanted].join('\n');
 }
 
 /** The media in messages of the user. */
@@ -127,21 +114,14 @@ export type ProcedureDraft = z.output<typeof Procedure>;
 
 /** Asks the model for the steps of a successful session. */
 export function distillProcedure(ask: AskModel, messages: readonly MessageData[]): Promise<ProcedureDraft> {
-  const text = conversation(
-    messages,
-    messages.map((_, i) => i),
-    undefined,
-    0,
-  );
+  const positions = messages.map((_, i) => i);
   return ask({
     system:
       'You read a conversation in which an assistant solved a task. Write down how, so that it can be done again: the task in general words, and the steps that led to the end, in order, each as one instruction that names the tools and the checks that were needed. Leave out detours, and names, ids and values of this one case.',
-    prompt: text.replace(/Answer the memories\.$/, 'Answer the task and the steps.'),
+    prompt: conversation(messages, positions, 'Answer the task and the steps.'),
     schema: Procedure,
   });
 }
-
-const Rewritten = z.object({ texts: z.array(z.string().min(1).max(2_000)) });
 
 /** Asks the model to rewrite texts without anything personal, in the same order. */
 export async function withoutPersons(ask: AskModel, texts: readonly string[]): Promise<readonly string[]> {
@@ -150,7 +130,7 @@ export async function withoutPersons(ask: AskModel, texts: readonly string[]): P
     system:
       'You prepare facts for a memory that all users of an application share. Rewrite each so that it says nothing about a person: no names, no "the user", no contacts, ids, places or dates that point to one person. Keep what is true in general.',
     prompt: texts.map((text, i) => `${i + 1}.\n${markedLines(text)}`).join('\n'),
-    schema: Rewritten,
+    schema: z.object({ texts: z.array(z.string().min(1).max(2_000)) }),
     fault: (answer) => (answer.texts.length === texts.length ? undefined : `there must be ${texts.length} texts.`),
   });
   return rewritten;

@@ -1,187 +1,171 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { MessageData } from 'genkit';
+import { failedPrecondition, invalidArgument } from '../../../errors.ts';
 import { messageText } from '../../../session/log/transcript.ts';
-import type { MemoryJob } from '../../../store/memory/contract.ts';
-import type { MemoryFact } from '../../types.ts';
 import { isMemoryTool } from '../../memory-tool-names.ts';
+import type { MemoryScope } from '../../scopes.ts';
+import type { MemoryFact } from '../../types.ts';
+import { procedureText } from '../consolidate/procedures.ts';
 import { guardOf, type Guard } from '../guard/judge-text.ts';
 import type { Quarantined } from '../guard/quarantine-note.ts';
-import { procedureText } from '../consolidate/procedures.ts';
 import { isListOf, isTextOrObject } from '../ingest/check-ingest.ts';
 import { hashInRange } from '../ingest/ranges.ts';
 import type { FactsInput, JobInput, LearnInput } from '../jobs/job-input.ts';
-import type { Pipeline, ScopeWork } from '../pipeline.ts';
-import { failedPrecondition, invalidArgument } from '../../../errors.ts';
+import type { Pipeline } from '../pipeline.ts';
 import { withinTime, type AskModel } from './ask-model.ts';
 import { candidateOf, typeOfFact, type Candidate, type Origin } from './candidate.ts';
-import { distillProcedure, extractFacts, withoutPersons } from './extract.ts';
+import { distillProcedure, extractFacts, withoutPersons, type Extracted } from './extract.ts';
 
 /** The result of learning: candidates, quarantined texts, and the new summary. */
 export interface Learned {
   readonly candidates: readonly Candidate[];
   readonly quarantined: readonly Quarantined[];
-  readonly summary?: string;
+  readonly summary?: string | undefined;
 }
 
-/** A running job. */
-export interface JobWork extends ScopeWork {
-  readonly job: MemoryJob;
+/** Where to learn into, and by which model. */
+export interface LearnContext {
+  readonly scope: MemoryScope;
   readonly ask: AskModel | undefined;
   readonly signal: AbortSignal;
 }
 
-const isFacts = isListOf(isTextOrObject, 'texts, or of facts such as { text }');
-
-interface Said {
+/** A message and its index in its session. */
+interface PlacedMessage {
   readonly position: number;
   readonly message: MessageData;
 }
 
-/** Checks the job's texts by the guards, and finds the facts to remember. */
+const isFacts = isListOf(isTextOrObject, 'texts, or of facts such as { text }');
+
+/** Finds the facts to remember in a job's input, and checks all texts by the guards. */
 export async function learn(
   pipeline: Pipeline,
-  work: JobWork,
+  context: LearnContext,
   input: JobInput,
   summary: string | undefined,
 ): Promise<Learned> {
-  const guard = guardOf(work, input.task, pipeline);
+  const guard = guardOf(context, input.task, pipeline);
   const learned =
-    input.task === 'facts' ? given(pipeline, input) : await fromMessages(pipeline, work, input, guard, summary);
-  const candidates = await rewritten(work, input, learned.candidates);
-  return checked(pipeline, work, candidates, learned, guard, input);
+    input.task === 'facts'
+      ? { candidates: candidatesOfFacts(pipeline, input), quarantined: [] }
+      : await learnFromMessages(pipeline, context, input, guard, summary);
+  if (input.isApproved) return learned;
+  const candidates =
+    context.scope.kind === 'app' && context.ask
+      ? await rewriteWithoutPersons(context.ask, learned.candidates)
+      : learned.candidates;
+  return guardCandidates(pipeline, context, { ...learned, candidates }, guard, input);
 }
 
-/** Facts that the application or the user gave. */
-function given(pipeline: Pipeline, input: FactsInput): Learned {
+function candidatesOfFacts(pipeline: Pipeline, input: FactsInput): Candidate[] {
   const origin = originOf(pipeline, input, input.sha256);
   const type = input.source.type ?? 'bootstrap';
-  const candidates = input.facts.map((fact) => ({
+  return input.facts.map((fact) => ({
     ...candidateOf(fact, type, {}, origin),
     ...(input.isApproved && { approvedAt: new Date(pipeline.now()).toISOString() }),
   }));
-  return { candidates, quarantined: [] };
 }
 
-async function fromMessages(
+async function learnFromMessages(
   pipeline: Pipeline,
-  work: JobWork,
+  context: LearnContext,
   input: LearnInput,
   guard: Guard,
   summary: string | undefined,
 ): Promise<Learned> {
+  const { source, range } = input;
   const quarantined: Quarantined[] = [];
-  const said: Said[] = [];
+  const passed: PlacedMessage[] = [];
   for (const [i, message] of input.messages.entries()) {
-    const position = input.range.from + i;
+    const position = range.from + i;
     const text = messageText(message);
-    if (text === '' || (message.role === 'system' && input.source.type === undefined)) continue;
-    const reason = input.isApproved
-      ? undefined
-      : await guard(text, 'message', message.role === 'tool' ? 'tool' : 'implicit');
-    if (reason === undefined) said.push({ position, message });
-    else
-      quarantined.push({ reason, at: new Date(pipeline.now()).toISOString(), source: input.source, message, position });
+    if (text === '' || (message.role === 'system' && source.type === undefined)) continue;
+    const type = message.role === 'tool' ? 'tool' : 'implicit';
+    const reason = input.isApproved ? undefined : await guard(text, 'message', type);
+    if (reason === undefined) passed.push({ position, message });
+    else quarantined.push({ reason, at: new Date(pipeline.now()).toISOString(), source, message, position });
   }
-  const origin = originOf(pipeline, input, hashInRange(input.range, input.range.to)!);
-  const found = await find(pipeline, work, input, said, summary, origin);
-  return { ...found, quarantined };
-}
-
-async function find(
-  pipeline: Pipeline,
-  work: JobWork,
-  input: LearnInput,
-  said: readonly Said[],
-  summary: string | undefined,
-  origin: Origin,
-): Promise<Omit<Learned, 'quarantined'>> {
-  const people = said.filter(({ message }) => message.role !== 'tool');
-  const how = input.task === 'learn' && pipeline.extract === 'verbatim' ? 'verbatim' : input.task;
-  if (how === 'procedure') return { candidates: await procedure(work, input, said, origin) };
-  if (how === 'verbatim') return { candidates: people.map((one) => verbatim(input, one, origin)) };
-  const heard = people.map(withoutToolParts);
-  const asked = await ask(pipeline, work, heard, summary);
-  const candidates = asked.facts.flatMap((fact) => {
-    const type = input.source.type ?? typeOfFact(fact, (at) => heard.find(({ position }) => position === at)?.message);
+  const origin = originOf(pipeline, input, hashInRange(range, range.to)!);
+  if (input.task === 'procedure') {
+    const candidates = passed.length === 0 ? [] : [await procedureCandidate(context, input, passed, origin)];
+    return { candidates, quarantined };
+  }
+  // What tools answer is learned apart from what people and the assistant say.
+  const said = passed.filter(({ message }) => message.role !== 'tool').map(withoutToolParts);
+  if (input.task === 'verbatim' || pipeline.extract === 'verbatim')
+    return { candidates: said.map((one) => verbatimCandidate(input, one, origin)), quarantined };
+  const { facts, summary: next } = await extract(pipeline, context, said, summary);
+  const messageAt = (at: number) => said.find(({ position }) => position === at)?.message;
+  const candidates = facts.flatMap((fact) => {
+    const type = source.type ?? typeOfFact(fact, messageAt);
     return type === undefined ? [] : [candidateOf(fact, type, rangeOf(fact, input), origin)];
   });
-  const tools = pipeline.learnFromTools ? said.flatMap(withoutMemories) : [];
-  const told = await ask({ ...pipeline, summary: false }, work, tools, undefined);
-  for (const fact of told.facts) candidates.push(candidateOf(fact, 'tool', rangeOf(fact, input), origin));
-  return { candidates, ...(asked.summary !== undefined && { summary: asked.summary }) };
+  const answers = pipeline.learnFromTools ? passed.flatMap(toolAnswers) : [];
+  const fromTools = await extract({ ...pipeline, summary: false }, context, answers, undefined);
+  for (const fact of fromTools.facts) candidates.push(candidateOf(fact, 'tool', rangeOf(fact, input), origin));
+  return { candidates, quarantined, summary: next };
 }
 
-async function ask(
-  { extract, topics, limits, summary: keepsSummary }: Pipeline,
-  { scope, ask: model, signal }: JobWork,
-  said: readonly Said[],
+/** The facts in messages, by the application's extractor or by the model. */
+async function extract(
+  { extract: extractor, topics, limits, summary: keepsSummary }: Pipeline,
+  { scope, ask, signal }: LearnContext,
+  placed: readonly PlacedMessage[],
   summary: string | undefined,
-): Promise<{ facts: readonly MemoryFact[]; summary?: string | undefined }> {
-  if (said.length === 0) return { facts: [] };
-  const messages = said.map(({ message }) => message);
-  const positions = said.map(({ position }) => position);
-  if (typeof extract === 'function') {
+): Promise<Extracted> {
+  if (placed.length === 0) return { facts: [], summary: undefined };
+  const messages = placed.map(({ message }) => message);
+  const positions = placed.map(({ position }) => position);
+  if (typeof extractor === 'function') {
     const found = await withinTime(limits.timeoutMs, signal, async (abortSignal) =>
-      extract({ scope, messages, positions, summary, abortSignal }),
+      extractor({ scope, messages, positions, summary, abortSignal }),
     );
     const expected = isFacts(found);
     if (expected !== undefined) throw invalidArgument(`extract must return ${expected}.`);
-    return { facts: found.map((fact) => (typeof fact === 'string' ? { text: fact } : fact)) };
+    return { facts: found.map((fact) => (typeof fact === 'string' ? { text: fact } : fact)), summary: undefined };
   }
-  return extractFacts(mustAsk(model), {
-    topics,
-    messages,
-    positions,
-    summary,
-    summaryLength: keepsSummary ? limits.summaryLength : 0,
-  });
+  const summaryLength = keepsSummary ? limits.summaryLength : 0;
+  return extractFacts(mustAsk(ask), { topics, messages, positions, summary, summaryLength });
 }
 
 /** Throws without a model: the job may come from a process that has one. */
-function mustAsk(model: AskModel | undefined): AskModel {
-  if (model) return model;
+function mustAsk(ask: AskModel | undefined): AskModel {
+  if (ask) return ask;
   throw failedPrecondition('This memory job needs a model, and the memory manager of this process has none.');
 }
 
-async function procedure(
-  work: JobWork,
-  input: LearnInput,
-  said: readonly Said[],
+async function procedureCandidate(
+  { ask }: LearnContext,
+  { source, range: { from, to } }: LearnInput,
+  placed: readonly PlacedMessage[],
   origin: Origin,
-): Promise<Candidate[]> {
-  if (said.length === 0) return [];
-  const { task, steps } = await distillProcedure(
-    mustAsk(work.ask),
-    said.map(({ message }) => message),
-  );
+): Promise<Candidate> {
+  const messages = placed.map(({ message }) => message);
+  const { task, steps } = await distillProcedure(mustAsk(ask), messages);
   const fact: MemoryFact = {
     kind: 'procedural',
     text: procedureText(task, steps),
     data: { task, steps },
     schemaId: 'procedure',
   };
-  return [candidateOf(fact, input.source.type ?? 'implicit', { from: input.range.from, to: input.range.to }, origin)];
+  return candidateOf(fact, source.type ?? 'implicit', { from, to }, origin);
 }
 
-function verbatim(input: LearnInput, { position, message }: Said, origin: Origin): Candidate {
+function verbatimCandidate(input: LearnInput, { position, message }: PlacedMessage, origin: Origin): Candidate {
   const source = { ...origin.source, sessionId: input.source.sessionId ?? input.source.id };
-  const fact = { text: messageText(withoutToolParts({ position, message }).message), role: message.role };
-  const type = input.source.type ?? 'implicit';
+  const fact = { text: messageText(message), role: message.role };
+  const range = { from: position, to: position + 1 };
   return {
-    ...candidateOf(fact, type, { from: position, to: position + 1 }, { ...origin, source }),
+    ...candidateOf(fact, input.source.type ?? 'implicit', range, { ...origin, source }),
     role: message.role,
   };
 }
 
-/** Rewrites candidates of an app, so that they say nothing about persons. */
-async function rewritten(
-  { scope, ask: model }: JobWork,
-  input: JobInput,
-  candidates: readonly Candidate[],
-): Promise<readonly Candidate[]> {
-  if (scope.kind !== 'app' || !model || input.isApproved) return candidates;
+/** Rewrites candidates of an app, so that they contain nothing about persons. */
+async function rewriteWithoutPersons(ask: AskModel, candidates: readonly Candidate[]): Promise<Candidate[]> {
   const texts = await withoutPersons(
-    model,
+    ask,
     candidates.map(({ text }) => text),
   );
   return candidates.map((candidate, i) => {
@@ -191,34 +175,30 @@ async function rewritten(
 }
 
 /** Quarantines the candidates that a guard stops, and all candidates of an app. */
-async function checked(
+async function guardCandidates(
   pipeline: Pipeline,
-  work: JobWork,
-  candidates: readonly Candidate[],
+  context: LearnContext,
   learned: Learned,
   guard: Guard,
-  input: JobInput,
+  { task, source }: JobInput,
 ): Promise<Learned> {
-  if (input.isApproved) return { ...learned, candidates };
   const quarantined = [...learned.quarantined];
-  const passed: Candidate[] = [];
-  for (const candidate of candidates) {
-    const found = await guard(candidateText(candidate), 'memory', candidate.source.type);
+  const candidates: Candidate[] = [];
+  for (const candidate of learned.candidates) {
     const reason =
-      found ??
-      (work.scope.kind === 'app' ? 'It waits for approval, because all users of the app will read it.' : undefined);
-    const isKnown =
-      reason !== undefined && input.task === 'procedure' && (await isRemembered(pipeline, work, candidate));
-    if (reason === undefined || isKnown) passed.push(candidate);
-    else quarantined.push({ reason, at: candidate.source.at, source: input.source, candidate });
+      (await guard(candidateText(candidate), 'memory', candidate.source.type)) ??
+      (context.scope.kind === 'app' ? 'It waits for approval, because all users of the app will read it.' : undefined);
+    if (reason === undefined || (task === 'procedure' && (await isRemembered(pipeline, context, candidate))))
+      candidates.push(candidate);
+    else quarantined.push({ reason, at: candidate.source.at, source, candidate });
   }
-  return { ...learned, candidates: passed, quarantined };
+  return { ...learned, candidates, quarantined };
 }
 
-/** Whether a memory has it word for word: then it has passed the guards, or a person has approved it. */
+/** Whether a memory has the candidate word for word: then the guards or a person have accepted it before. */
 async function isRemembered(
   { nearest }: Pipeline,
-  { scope, signal }: JobWork,
+  { scope, signal }: LearnContext,
   { kind, source: { statement, data } }: Candidate,
 ): Promise<boolean> {
   const near = await nearest(scope, statement, { k: 10, kind, abortSignal: signal });
@@ -235,19 +215,20 @@ function originOf({ trust, toolTtlMs, now }: Pipeline, { source }: JobInput, sha
   return { source, sha256, trust, toolTtlMs, now: now() };
 }
 
+/** The messages that state a fact. Default: all of the job. */
 function rangeOf({ messages = [] }: MemoryFact, { range }: LearnInput): { from: number; to: number } {
   if (messages.length === 0) return { from: range.from, to: range.to };
   return { from: Math.min(...messages), to: Math.max(...messages) + 1 };
 }
 
 /** The tools' answers, without those of the memory tools: these are known memories. */
-function withoutMemories({ position, message }: Said): Said[] {
+function toolAnswers({ position, message }: PlacedMessage): PlacedMessage[] {
   if (message.role !== 'tool') return [];
   const content = message.content.filter(({ toolResponse }) => !toolResponse || !isMemoryTool(toolResponse.name));
   return content.length > 0 ? [{ position, message: { ...message, content } }] : [];
 }
 
-function withoutToolParts({ position, message }: Said): Said {
+function withoutToolParts({ position, message }: PlacedMessage): PlacedMessage {
   const content = message.content.filter(({ toolRequest, toolResponse }) => !toolRequest && !toolResponse);
   return { position, message: { ...message, content } };
 }

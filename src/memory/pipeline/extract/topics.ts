@@ -94,7 +94,7 @@ export function dataFault(
   labels: readonly string[],
   data: unknown,
 ): string | undefined {
-  const topic = topics.find(({ label, schema }) => schema !== undefined && labels.includes(label));
+  const topic = schemaTopic(topics, labels);
   if (!topic)
     return data === undefined ? undefined : `data is for topics that have a schema, not for ${labels.join(', ')}.`;
   const parsed = (topic.schema as z.ZodTypeAny).safeParse(data);
@@ -103,7 +103,7 @@ export function dataFault(
   return `data of topic ${topic.label} at ${JSON.stringify(issue?.path.join('.') ?? '')}: ${issue?.message ?? 'invalid'}.`;
 }
 
-/** The topic whose schema the data of a fact has. */
-export function schemaIdOf(topics: readonly MemoryTopic[], labels: readonly string[]): string | undefined {
-  return topics.find(({ label, schema }) => schema !== undefined && labels.includes(label))?.label;
+/** The topic whose schema the data of a fact with these topics has. */
+export function schemaTopic(topics: readonly MemoryTopic[], labels: readonly string[]): MemoryTopic | undefined {
+  return topics.find(({ label, schema }) => schema !== undefined && labels.includes(label));
 }
