@@ -22,12 +22,10 @@ import { readSession } from './attach/read-session.ts';
 import type { AttachedMemory, AttachOptions } from './attach/types.ts';
 import { backfillSessions, type BackfillOptions, type BackfillResult, type BackfillTools } from './backfill.ts';
 import { evaluateExtraction } from './evaluate.ts';
-import { changeMemory } from './pipeline/commit/change-memory.ts';
-import { restoreMemory } from './pipeline/commit/restore-memory.ts';
-import { readOrganized } from './pipeline/commit/organize.ts';
-import { withOutcome } from './pipeline/consolidate/procedures.ts';
+import { noteOutcome, restoreMemory } from './pipeline/commit/change-memory.ts';
+import { readDerived } from './pipeline/commit/derived-notes.ts';
 import { modelAsker, withinTime, type AskModel, type Generates } from './pipeline/extract/ask-model.ts';
-import { readConsent, writeConsent } from './pipeline/guard/consent.ts';
+import { readConsent, writeConsent } from './pipeline/guard/learning-state.ts';
 import { approveText, discardText, waitingTexts } from './pipeline/guard/review.ts';
 import { checkIngest, isListOf, isText } from './pipeline/ingest/check-ingest.ts';
 import { addJobs, type Enqueued, type IngestWhile, type Redact } from './pipeline/ingest/ingest.ts';
@@ -249,12 +247,12 @@ export class MemoryManager {
 
   /** The structured profile; `undefined` while there is none. One read. */
   async profile(options: ScopeOption): Promise<Json | undefined> {
-    return (await readOrganized(this.#pipeline, checkCall('profile', options))).profile;
+    return (await readDerived(this.#pipeline, checkCall('profile', options))).profile;
   }
 
   /** The rolling summary; `undefined` while there is none. One read. */
   async summary(options: ScopeOption): Promise<string | undefined> {
-    return (await readOrganized(this.#pipeline, checkCall('summary', options))).summary;
+    return (await readDerived(this.#pipeline, checkCall('summary', options))).summary;
   }
 
   /**
@@ -265,8 +263,7 @@ export class MemoryManager {
    */
   async noteOutcome(options: ScopeOption & { id: string; isSuccess: boolean }): Promise<void> {
     const work = checkCall('noteOutcome', options, { id: isAny, isSuccess: isBoolean }, ['id', 'isSuccess']);
-    const { id, isSuccess } = options;
-    await changeMemory(this.#pipeline, work, id, (procedure) => withOutcome(procedure, isSuccess));
+    await noteOutcome(this.#pipeline, work, options.id, options.isSuccess);
   }
 
   /**
@@ -531,7 +528,7 @@ export class MemoryManager {
 
   async #embed(query: string, abortSignal: AbortSignal): Promise<readonly number[]> {
     const { ai, embedder, limits } = this.#pipeline;
-    const [answer] = await withinTime(limits.timeoutMs, abortSignal, () =>
+    const [answer] = await withinTime('The embedder', limits.timeoutMs, abortSignal, () =>
       ai.embed({ embedder: embedder!, content: query }),
     );
     return answer!.embedding;

@@ -74,11 +74,3 @@ export const MOST_OPERATIONS = 100;
 
 /** Kinds of notes. Those that begin with `index` are derived: the removal of a memory drops them. */
 export const NOTES = { pipeline: 'pipeline', quarantine: 'quarantine', derived: 'index:organized' } as const;
-
-/** Keys of the notes of kind `pipeline`. */
-export const PIPELINE_KEYS = {
-  consent: 'consent',
-  epoch: 'epoch',
-  source: (sourceHash: string) => `source:${sourceHash}`,
-  split: (jobId: string) => `split:${jobId}`,
-} as const;

@@ -1,6 +1,6 @@
 import type { Memory } from '../../store/memory/contract.ts';
-import { readOrganized } from '../pipeline/commit/organize.ts';
-import { readConsent } from '../pipeline/guard/consent.ts';
+import { readDerived } from '../pipeline/commit/derived-notes.ts';
+import { readConsent } from '../pipeline/guard/learning-state.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { ScopeTarget } from '../scopes.ts';
 import type { MemoryExportLine, QuarantinedText } from '../types.ts';
@@ -24,7 +24,7 @@ export async function* exportScope(
     yield { kind: 'memory', memory, revisions: await store.revisions(id, memory.id, options) };
     memories++;
   }
-  const { profile, summary } = await readOrganized(pipeline, work);
+  const { profile, summary } = await readDerived(pipeline, work);
   if (profile !== undefined) yield { kind: 'profile', profile };
   if (summary !== undefined) yield { kind: 'summary', summary };
   const consent = await readConsent(pipeline, work);

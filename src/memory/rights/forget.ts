@@ -1,24 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'genkit';
-import { isAborted, unavailable } from '../../errors.ts';
+import { unavailable } from '../../errors.ts';
 import { markedLines } from '../../session/log/transcript.ts';
 import type { Memory, MemoryDraft, MemoryJob, MemoryOperation, MemorySource } from '../../store/memory/contract.ts';
-import { vectorsOf } from '../pipeline/commit/run-job.ts';
 import { withConfidence, withSources } from '../pipeline/consolidate/confidence.ts';
 import { sameFactKey } from '../pipeline/consolidate/duplicates.ts';
 import { procedureOf } from '../pipeline/consolidate/procedures.ts';
 import { withoutEnd, keyedIds, strongestStatement } from '../pipeline/consolidate/working-memories.ts';
-import type { AskModel } from '../pipeline/extract/ask-model.ts';
-import { readGate, sourceNoteKey } from '../pipeline/guard/learning-state.ts';
+import { commitPlan } from '../pipeline/commit/commit-plan.ts';
+import { vectorsOf, type AskModel } from '../pipeline/extract/ask-model.ts';
+import { readLearningState, sourceNoteOperation, splitOperation } from '../pipeline/guard/learning-state.ts';
 import { quarantinedOf, quarantineNote } from '../pipeline/guard/quarantine-note.ts';
-import { sourceNoteValue, withRange } from '../pipeline/ingest/ranges.ts';
+import { withRange } from '../pipeline/ingest/ranges.ts';
 import { parseJobInput, type JobInput, type LearnInput } from '../pipeline/jobs/job-input.ts';
-import { NOTES, PIPELINE_KEYS, type Pipeline, type ScopeWork } from '../pipeline/pipeline.ts';
+import { NOTES, type Pipeline, type ScopeWork } from '../pipeline/pipeline.ts';
 import { jobsOf, memoriesOf } from './contents.ts';
 
 /** The most memories that one commit replaces: each takes two operations, and one for each memory that it has superseded. */
 const MOST_AT_ONCE = 25;
-const MOST_ATTEMPTS = 20;
 const LOOK_AGAIN_MS = 50;
 
 /** The counts of `forgetSource`. */
@@ -71,10 +70,7 @@ class Forgetting {
   async run(): Promise<ForgottenSource> {
     await this.#forgetJobs();
     await this.#forgetNotes();
-    for (let attempts = 0; await this.#forgetMemories();) {
-      if (++attempts > 10_000)
-        throw unavailable('The source is being learned from again and again; forget it when that has ended.');
-    }
+    while (await this.#forgetMemories());
     await this.#finish();
     this.#pipeline.changed(this.#work.scope);
     return this.#done;
@@ -113,17 +109,13 @@ class Forgetting {
 
   async #changeSourceNote(jobs: readonly MemoryJob[]): Promise<void> {
     await this.#commit(async () => {
-      const { note, revision } = await readGate(this.#pipeline, this.#work, this.#what.sourceId);
+      const { note, revision } = await readLearningState(this.#pipeline, this.#work, this.#what.sourceId);
       const isRange = (input: JobInput): input is LearnInput => input.task === 'learn' || input.task === 'verbatim';
       const read = jobs.map(parseJobInput).filter(isRange);
       const marked = read.reduce((next, { range }) => withRange(next, range), note);
       const next = { ...marked, forgottenJobs: jobs.map(({ id }) => id) };
-      return { revision, operations: [this.#sourceNote(next)] };
+      return { revision, operations: [sourceNoteOperation(this.#what.sourceId, next)] };
     });
-  }
-
-  #sourceNote(note: Parameters<typeof sourceNoteValue>[0]): MemoryOperation {
-    return { op: 'note', kind: NOTES.pipeline, key: sourceNoteKey(this.#what.sourceId), value: sourceNoteValue(note) };
   }
 
   /** Removes the source's quarantined texts, and the scope's profile and summary. */
@@ -248,34 +240,19 @@ class Forgetting {
   /** Lets jobs of the source commit again, and removes the remaining candidates of the forgotten ones. */
   async #finish(): Promise<void> {
     await this.#commit(async () => {
-      const { note, revision } = await readGate(this.#pipeline, this.#work, this.#what.sourceId);
+      const { note, revision } = await readLearningState(this.#pipeline, this.#work, this.#what.sourceId);
       const { forgottenJobs = [], ...rest } = note;
-      const splits = forgottenJobs.map((id): MemoryOperation => ({
-        op: 'note',
-        kind: NOTES.pipeline,
-        key: PIPELINE_KEYS.split(id),
-        value: undefined,
-      }));
-      return { revision, operations: [...splits.slice(0, 90), this.#sourceNote({ ...rest, seen: [] })] };
+      const splits = forgottenJobs.slice(0, 90).map((jobId) => splitOperation(jobId, undefined));
+      return { revision, operations: [...splits, sourceNoteOperation(this.#what.sourceId, { ...rest, seen: [] })] };
     });
   }
 
   async #commit(plan: () => Promise<{ revision: number; operations: MemoryOperation[] }>): Promise<void> {
-    const { store, now } = this.#pipeline;
-    const { id, options } = this.#work;
-    for (let attempt = 1; ; attempt++) {
-      const before = { ...this.#done };
-      // Outside of `try`: it may call the model, whose errors do not lead to another attempt.
-      const { revision, operations } = await plan();
-      if (operations.length === 0) return;
-      try {
-        await store.commit(id, operations, { ...options, expectedRevision: revision, now: now() });
-        return;
-      } catch (error) {
-        if (!isAborted(error) || attempt === MOST_ATTEMPTS) throw error;
-        Object.assign(this.#done, before);
-      }
-    }
+    const before = { ...this.#done };
+    await commitPlan(this.#pipeline, this.#work, () => {
+      Object.assign(this.#done, before);
+      return plan();
+    });
   }
 }
 

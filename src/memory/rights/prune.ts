@@ -1,7 +1,6 @@
-import { invalidArgument } from '../../errors.ts';
+import { invalidArgument, isAborted } from '../../errors.ts';
 import { checkOptions, isShare, isWhole } from '../../store/check-options.ts';
 import type { Memory, MemoryOperation } from '../../store/memory/contract.ts';
-import { retryAborted } from '../pipeline/commit/retry-aborted.ts';
 import { agedConfidence } from '../pipeline/consolidate/confidence.ts';
 import { MOST_OPERATIONS, type Pipeline, type ScopeWork } from '../pipeline/pipeline.ts';
 import type { MemoryPrunePolicy } from '../types.ts';
@@ -31,8 +30,14 @@ export async function pruneScope(
   policy: MemoryPrunePolicy,
   dryRun: boolean,
 ): Promise<number> {
-  // After another commit all is decided again: a changed memory may have to stay.
-  return retryAborted(MOST_ATTEMPTS, () => pruneOnce(pipeline, work, policy, dryRun));
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await pruneOnce(pipeline, work, policy, dryRun);
+    } catch (error) {
+      // After another commit all is decided again: a changed memory may have to stay.
+      if (!isAborted(error) || attempt === MOST_ATTEMPTS) throw error;
+    }
+  }
 }
 
 async function pruneOnce(

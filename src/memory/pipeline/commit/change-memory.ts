@@ -1,28 +1,86 @@
-import { notFound, quote } from '../../../errors.ts';
-import type { MemoryDraft, MemoryOperation } from '../../../store/memory/contract.ts';
+import { failedPrecondition, notFound, quote } from '../../../errors.ts';
+import type { Memory, MemoryDraft } from '../../../store/memory/contract.ts';
 import type { ScopeTarget } from '../../scopes.ts';
+import { countOf, withConfidence } from '../consolidate/confidence.ts';
+import { withoutEnd } from '../consolidate/working-memories.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { retryAborted } from './retry-aborted.ts';
+import { commitPlan } from './commit-plan.ts';
 
-/** The most attempts of a change of single memories, if others commit in between. */
-export const MOST_ATTEMPTS = 50;
+type Stored = Pick<Pipeline, 'store' | 'now'>;
 
 /**
- * Changes a memory; tries again after commits of others.
+ * Counts a success or a failure of a procedure.
  *
- * @throws `NOT_FOUND` when there is no such memory.
+ * @throws `NOT_FOUND` when there is no such memory; `FAILED_PRECONDITION` when it is no procedure.
  */
-export function changeMemory(
-  { store, now }: Pick<Pipeline, 'store' | 'now'>,
-  { id, options }: ScopeTarget,
-  memoryId: string,
-  change: (memory: MemoryDraft) => MemoryDraft,
-): Promise<void> {
-  return retryAborted(MOST_ATTEMPTS, async () => {
-    const revision = await store.revision(id, options);
-    const [memory] = await store.get(id, [memoryId], options);
-    if (!memory) throw notFound(`There is no memory ${quote(memoryId)}.`);
-    const operation: MemoryOperation = { op: 'put', memory: change(memory) };
-    await store.commit(id, [operation], { ...options, expectedRevision: revision, now: now() });
+export function noteOutcome(pipeline: Stored, target: ScopeTarget, id: string, isSuccess: boolean): Promise<void> {
+  return changeMemories(pipeline, target, id, async (memory) => {
+    if (memory.kind !== 'procedural')
+      throw failedPrecondition(`The memory ${quote(id)} is no procedure, so it has no outcomes.`);
+    const name = isSuccess ? 'successes' : 'failures';
+    return [{ ...memory, [name]: countOf(memory, name) + 1 }];
   });
+}
+
+/**
+ * Makes a memory hold again, and ends the one that holds in its place, in one commit.
+ *
+ * @throws `NOT_FOUND` when there is no such memory; `FAILED_PRECONDITION` when it holds already.
+ */
+export function restoreMemory(pipeline: Stored, target: ScopeTarget, id: string): Promise<void> {
+  return changeMemories(pipeline, target, id, async (memory) => {
+    if (memory.validTo === undefined)
+      throw failedPrecondition(
+        `The memory ${quote(id)} holds already; an earlier revision of it can't be restored. To get it back, create the earlier fact again.`,
+      );
+    const successors = await successorsOf(pipeline, target, memory);
+    const [last, replaced] = successors.toReversed();
+    const isEnded =
+      last &&
+      last.validTo === undefined &&
+      !(replaced && (await hasReplacedBoth(pipeline, target, last, replaced, memory)));
+    const validTo = new Date(pipeline.now()).toISOString();
+    return [withoutEnd(memory), ...(isEnded ? [{ ...last, validTo, supersededBy: id }] : [])];
+  });
+}
+
+/** Commits the memories that `change` makes of a memory, with their new confidence. */
+async function changeMemories(
+  pipeline: Stored,
+  target: ScopeTarget,
+  id: string,
+  change: (memory: Memory) => Promise<readonly MemoryDraft[]>,
+): Promise<void> {
+  const { store } = pipeline;
+  await commitPlan(pipeline, target, async () => {
+    const revision = await store.revision(target.id, target.options);
+    const [memory] = await store.get(target.id, [id], target.options);
+    if (!memory) throw notFound(`There is no memory ${quote(id)}.`);
+    const changed = await change(memory);
+    return { revision, operations: changed.map((one) => ({ op: 'put' as const, memory: withConfidence(one) })) };
+  });
+}
+
+/** The memory that replaced this one, the one that replaced that, and so on; up to one that holds or that was removed. */
+async function successorsOf({ store }: Stored, { id, options }: ScopeTarget, memory: Memory): Promise<Memory[]> {
+  const found = new Map<string, Memory>([[memory.id, memory]]);
+  for (let next = memory.supersededBy; next !== undefined && !found.has(next);) {
+    const [successor] = await store.get(id, [next], options);
+    if (!successor) break;
+    found.set(next, successor);
+    next = successor.supersededBy;
+  }
+  return [...found.values()].slice(1);
+}
+
+/** Whether `replaced` took the place of `last` and of `memory` at once, and `last` was restored since: then both may hold. */
+async function hasReplacedBoth(
+  { store }: Stored,
+  { id, options }: ScopeTarget,
+  last: Memory,
+  replaced: Memory,
+  memory: Memory,
+): Promise<boolean> {
+  const revisions = await store.revisions(id, last.id, options);
+  return revisions.some(({ supersededBy, validTo }) => supersededBy === replaced.id && validTo === memory.validTo);
 }

@@ -1,38 +1,46 @@
 import { GenkitError } from 'genkit';
 import { isAborted } from '../../../errors.ts';
-import type { Memory, MemoryDraft, MemoryJob, MemoryOperation } from '../../../store/memory/contract.ts';
+import type { Json } from '../../../json/value.ts';
+import type { MemoryDraft, MemoryJob, MemoryJobHold, MemoryOperation } from '../../../store/memory/contract.ts';
 import { mint } from '../../scopes.ts';
 import type { MemoryChangeCounts } from '../../types.ts';
 import { consolidate, type Consolidated } from '../consolidate/consolidate.ts';
-import { modelAsker, withinTime } from '../extract/ask-model.ts';
+import { modelAsker, vectorsOf } from '../extract/ask-model.ts';
 import type { Candidate } from '../extract/candidate.ts';
 import { learn, type LearnContext, type Learned } from '../extract/learn.ts';
-import { readGate, sourceNoteKey, type Gate, type SplitJob } from '../guard/learning-state.ts';
+import {
+  readLearningState,
+  sourceNoteOperation,
+  splitOperation,
+  type LearningState,
+  type SplitJob,
+} from '../guard/learning-state.ts';
 import { guardOf } from '../guard/judge-text.ts';
 import { quarantineNote } from '../guard/quarantine-note.ts';
-import {
-  procedureMark,
-  sourceNoteValue,
-  unreadRanges,
-  withRange,
-  withSeen,
-  hashInRange,
-  type SourceNote,
-} from '../ingest/ranges.ts';
+import { procedureMark, unreadRanges, withRange, withSeen, hashInRange, type SourceNote } from '../ingest/ranges.ts';
 import { parseJobInput, partOf, type JobInput } from '../jobs/job-input.ts';
-import { NOTES, PIPELINE_KEYS, type Pipeline, type ScopeWork } from '../pipeline.ts';
-import { nextProfile, organizedNotes, readOrganized, type Organized } from './organize.ts';
+import type { Pipeline, ScopeWork } from '../pipeline.ts';
+import { derivedNotes, readDerived } from './derived-notes.ts';
 
 /** The most candidates of one commit: with their vectors they stay within the limits of a store. */
 const MOST_CANDIDATES = 30;
 /** The most commits of one attempt, those included that are refused because of other commits. Then the attempt fails. */
 const MOST_COMMITS = 20;
+/** Known memories with which a candidate is compared. */
 const NEAREST = 10;
 /** The most memories whose last use one commit writes. */
 const MOST_USES = 10;
 
-/** How a run ended. `dropped`: nothing may be kept; `lost`: another worker has the job. */
-export type JobOutcome = 'committed' | 'known' | 'dropped' | 'lost';
+/** How a run ended. `dropped`: nothing may be kept. */
+export type JobOutcome = 'done' | 'dropped';
+
+/** Why a job is removed without a further commit of memories. */
+type DropReason = 'erased' | 'no-consent' | 'forgotten' | 'known';
+
+/** A running job. */
+interface JobWork extends ScopeWork, LearnContext {
+  readonly job: MemoryJob;
+}
 
 /** Carries out a job that this worker holds: from the guard to the commit that removes the job. */
 export async function runJob(
@@ -46,53 +54,41 @@ export async function runJob(
   return new JobRun(pipeline, { scope, id: job.scope, options, job, ask, signal }, owner).run();
 }
 
-/** A running job. */
-interface JobWork extends ScopeWork, LearnContext {
-  readonly job: MemoryJob;
-}
-
 class JobRun {
   readonly #pipeline: Pipeline;
   readonly #work: JobWork;
-  readonly #owner: string;
+  readonly #hold: MemoryJobHold;
   readonly #input: JobInput;
   #learned: Learned | undefined;
-  #organized: Organized = {};
   readonly #counts: MemoryChangeCounts = { created: 0, updated: 0, invalidated: 0, ignored: 0, quarantined: 0 };
 
   constructor(pipeline: Pipeline, work: JobWork, owner: string) {
     this.#pipeline = pipeline;
     this.#work = work;
-    this.#owner = owner;
+    this.#hold = { id: work.job.id, owner };
     this.#input = parseJobInput(work.job);
   }
 
   async run(): Promise<JobOutcome> {
-    for (let commits = 0, lastRevision = -1; commits < MOST_COMMITS; commits++) {
-      const gate = await this.#gate();
-      const reason = this.#reasonToDrop(gate);
-      if (reason !== undefined) return this.#drop(reason, gate);
-      const left = this.#unread(gate.note);
-      if (!left) return this.#drop('known', gate);
-      // The commit was refused although the scope has not changed: this worker has lost the job.
-      if (gate.revision === lastRevision) return 'lost';
-      lastRevision = gate.revision;
+    const { job, signal } = this.#work;
+    for (let commits = 0, refusedAt = -1; commits < MOST_COMMITS; commits++) {
+      const state = await readLearningState(this.#pipeline, this.#work, job.sourceId, job.id);
+      const input = this.#unread(state.note);
+      const reason = this.#reasonToDrop(state) ?? (input ? undefined : 'known');
+      if (reason !== undefined) return this.#drop(reason, state);
+      // The commit was refused although the scope has not changed, so this worker has lost the job.
+      if (state.revision === refusedAt) return 'done';
       try {
-        if (await this.#step(gate, left)) return 'committed';
-        lastRevision = -1;
+        if (await this.#step(state, input!)) return 'done';
       } catch (error) {
-        if (!isAborted(error) || this.#work.signal.aborted) throw error;
+        if (!isAborted(error) || signal.aborted) throw error;
+        refusedAt = state.revision;
       }
     }
     throw new GenkitError({ status: 'ABORTED', message: 'Other writers changed the scope again and again.' });
   }
 
-  #gate(): Promise<Gate> {
-    const { job } = this.#work;
-    return readGate(this.#pipeline, this.#work, job.sourceId, job.id);
-  }
-
-  #reasonToDrop({ consent, note, epoch }: Gate): 'erased' | 'no-consent' | 'forgotten' | undefined {
+  #reasonToDrop({ consent, note, epoch }: LearningState): DropReason | undefined {
     if (epoch !== this.#input.epoch) return 'erased';
     if (consent === 'off') return 'no-consent';
     return note.forgottenJobs?.includes(this.#work.job.id) ? 'forgotten' : undefined;
@@ -104,72 +100,63 @@ class JobRun {
     if (input.isApproved) return input;
     if (input.task === 'facts') return note.seen.includes(input.sha256) ? undefined : input;
     if (input.task === 'procedure') return note.seen.includes(procedureMark(input.range)) ? undefined : input;
-    const [first, ...more] = unreadRanges(input.range, (at) => hashInRange(input.range, at), note.ranges);
-    if (!first) return undefined;
-    // If the middle of the range was read, it is read again: the same source does not count twice.
-    return partOf(input, { from: first.from, to: more.at(-1)?.to ?? first.to });
+    const unread = unreadRanges(input.range, (at) => hashInRange(input.range, at), note.ranges);
+    // Messages in the middle that were read are read again: the same source does not count twice.
+    return unread.length === 0 ? undefined : partOf(input, { from: unread[0]!.from, to: unread.at(-1)!.to });
   }
 
   /** Removes the job, and its remaining candidates if it takes several commits. */
-  async #drop(reason: 'erased' | 'no-consent' | 'forgotten' | 'known', { split }: Gate): Promise<JobOutcome> {
+  async #drop(reason: DropReason, { split }: LearningState): Promise<JobOutcome> {
+    const { store, now, report } = this.#pipeline;
     const { job, id, options, scope } = this.#work;
-    const hold = { id: job.id, owner: this.#owner };
+    const outcome = reason === 'known' ? 'done' : 'dropped';
     try {
-      await this.#pipeline.store.commit(id, split ? [splitNote(job.id, undefined)] : [], {
-        ...options,
-        job: hold,
-        now: this.#pipeline.now(),
-      });
+      const operations = split ? [splitOperation(job.id, undefined)] : [];
+      await store.commit(id, operations, { ...options, job: this.#hold, now: now() });
     } catch (error) {
-      // Otherwise another worker has the job, or it was removed, and no worker can carry it out.
-      if (isAborted(error)) return reason === 'known' ? 'lost' : 'dropped';
+      // Another worker has the job, or it was removed.
+      if (isAborted(error)) return outcome;
       throw error;
     }
-    if (reason === 'no-consent') this.#pipeline.report({ type: 'no-consent', scope, sourceId: job.sourceId });
-    return reason === 'known' ? 'known' : 'dropped';
+    if (reason === 'no-consent') report({ type: 'no-consent', scope, sourceId: job.sourceId });
+    return outcome;
   }
 
   /** Makes one commit. Returns whether it was the last one. */
-  async #step(gate: Gate, input: JobInput): Promise<boolean> {
-    const { split } = gate;
-    this.#organized = await this.#readOrganized();
-    if (!split) {
-      this.#learned ??= await learn(this.#pipeline, this.#work, input, this.#organized.summary);
+  async #step(state: LearningState, input: JobInput): Promise<boolean> {
+    const { summary, profile, limits } = this.#pipeline;
+    const derived = summary || profile ? await readDerived(this.#pipeline, this.#work) : {};
+    if (!state.split) {
+      this.#learned ??= await learn(this.#pipeline, this.#work, input, derived.summary);
       if (this.#learned.candidates.length > MOST_CANDIDATES) {
-        await this.#beginSplit(gate, this.#learned);
+        await this.#saveSplit(state, this.#learned);
         return false;
       }
     }
-    const {
-      candidates,
-      summary,
-      invalidated,
-      facts: earlier,
-    } = split ?? { ...this.#learned!, invalidated: 0, facts: [] };
-    const now = candidates.slice(0, MOST_CANDIDATES);
-    const later = candidates.slice(MOST_CANDIDATES);
+    const { candidates, facts, invalidated, ...more } = state.split ?? splitJobOf(this.#learned!);
     // The person who approved a fact has approved its replacements as well.
-    const most = input.isApproved ? Infinity : this.#pipeline.limits.maxInvalidations;
-    const result = await this.#consolidate(now, most - invalidated);
-    const after: SplitJob = {
-      candidates: later,
-      facts: this.#pipeline.profile ? [...earlier, ...factsOf(result.working.changed)] : [],
+    const mostInvalidations = input.isApproved ? Infinity : limits.maxInvalidations;
+    const result = await this.#consolidate(candidates.slice(0, MOST_CANDIDATES), mostInvalidations - invalidated);
+    const rest: SplitJob = {
+      candidates: candidates.slice(MOST_CANDIDATES),
+      facts: profile ? [...facts, ...textsOf(result.working.changed)] : [],
       invalidated: invalidated + result.working.counts.invalidated,
-      ...(summary !== undefined && { summary }),
+      ...more,
     };
-    await this.#commit(gate, input, result, after);
-    return later.length === 0;
+    await this.#commit(state, input, result, rest, derived.profile);
+    return rest.candidates.length === 0;
   }
 
-  /** Keeps the candidates in a note if they need several commits, so that the model is asked only once. */
-  async #beginSplit({ revision }: Gate, { candidates, quarantined, summary }: Learned): Promise<void> {
+  /** Keeps the candidates in a note if they take several commits, so that the model is asked only once. */
+  async #saveSplit({ revision }: LearningState, learned: Learned): Promise<void> {
     const { store, now } = this.#pipeline;
     const { id, options, job } = this.#work;
-    const value: SplitJob = { candidates, facts: [], invalidated: 0, ...(summary !== undefined && { summary }) };
-    const operations = [splitNote(job.id, value)];
+    const { quarantined } = learned;
+    const operations = [splitOperation(job.id, splitJobOf(learned))];
     if (quarantined.length > 0) operations.push(quarantineNote(job.id, quarantined));
     await store.commit(id, operations, { ...options, expectedRevision: revision, now: now() });
     this.#counts.quarantined += quarantined.length;
+    // If the note is gone later, another worker has finished the job.
     this.#learned = { candidates: [], quarantined: [] };
   }
 
@@ -186,114 +173,60 @@ class JobRun {
     });
   }
 
+  /** Commits the result. The last commit also writes what was read, the profile and the summary, and removes the job. */
   async #commit(
-    { revision, note, split }: Gate,
+    { revision, note, split }: LearningState,
     input: JobInput,
-    { working, quarantined: kept }: Consolidated,
-    after: SplitJob,
+    { working, quarantined: undecided }: Consolidated,
+    rest: SplitJob,
+    profile: Json | undefined,
   ): Promise<void> {
-    const isLast = after.candidates.length === 0;
-    const { store, now } = this.#pipeline;
+    const { store, now, report, changed, usesOf } = this.#pipeline;
     const { scope, id, options, job } = this.#work;
+    const isLast = rest.candidates.length === 0;
     const at = new Date(now()).toISOString();
+    const operations = await this.#puts(working.changed);
     const quarantined = [
       ...(split ? [] : this.#learned!.quarantined),
-      ...kept.map(({ candidate, reason }) => ({ candidate, reason, at, source: input.source })),
+      ...undecided.map(({ candidate, reason }) => ({ candidate, reason, at, source: input.source })),
     ];
-    const { changed, counts } = working;
-    const operations: MemoryOperation[] = await this.#puts(changed);
-    if (quarantined.length > 0) {
-      operations.push(quarantineNote(split ? `${job.id}:${after.candidates.length}` : job.id, quarantined));
-    }
-    const heard = { ...note, seen: note.seen.filter((one) => !working.outdated.has(one)) };
-    const next = isLast ? withInput(heard, input) : heard;
-    operations.push({
-      op: 'note',
-      kind: NOTES.pipeline,
-      key: sourceNoteKey(job.sourceId),
-      value: sourceNoteValue(next),
-    });
-    if (split || !isLast) operations.push(splitNote(job.id, isLast ? undefined : after));
-    if (isLast) operations.push(...(await this.#organize(after)));
+    if (quarantined.length > 0)
+      operations.push(quarantineNote(split ? `${job.id}:${rest.candidates.length}` : job.id, quarantined));
+    const current = { ...note, seen: note.seen.filter((sha256) => !working.outdated.has(sha256)) };
+    operations.push(sourceNoteOperation(job.sourceId, isLast ? withInput(current, input) : current));
+    if (split || !isLast) operations.push(splitOperation(job.id, isLast ? undefined : rest));
+    if (isLast) operations.push(...(await derivedNotes(this.#pipeline, this.#work, profile, rest)));
     await store.commit(id, operations, {
       ...options,
       expectedRevision: revision,
-      ...(isLast && { job: { id: job.id, owner: this.#owner } }),
+      ...(isLast && { job: this.#hold }),
       now: now(),
     });
-    counts.quarantined += quarantined.length;
-    const uses = this.#pipeline.usesOf(scope);
-    for (const operation of operations) if (operation.op === 'put') uses.delete(operation.memory.id);
+    for (const operation of operations) if (operation.op === 'put') usesOf(scope).delete(operation.memory.id);
+    const counts = { ...working.counts, quarantined: quarantined.length };
     for (const [name, count] of Object.entries(counts)) this.#counts[name as keyof MemoryChangeCounts] += count;
-    this.#pipeline.changed(scope);
-    if (isLast) {
-      this.#pipeline.report({ type: 'committed', scope, sourceId: job.sourceId, jobId: job.id, changes: this.#counts });
-    }
+    changed(scope);
+    if (isLast) report({ type: 'committed', scope, sourceId: job.sourceId, jobId: job.id, changes: this.#counts });
   }
 
   /** Writes the changed memories with their vectors, and the last use of others. */
   async #puts(changed: readonly MemoryDraft[]): Promise<MemoryOperation[]> {
-    const { store } = this.#pipeline;
-    const { scope, id, options } = this.#work;
-    const vectors = await vectorsOf(
-      this.#pipeline,
-      changed.map(({ text }) => text),
-      this.#work.signal,
-    );
+    const { scope, id, options, signal } = this.#work;
+    const texts = changed.map(({ text }) => text);
+    const vectors = await vectorsOf(this.#pipeline, texts, signal);
     const puts = changed.map((memory, i): MemoryOperation => ({
       op: 'put',
       memory,
       ...(vectors && { vector: vectors[i]! }),
     }));
-    const uses = [...this.#pipeline.usesOf(scope)]
-      .filter(([used]) => changed.every((one) => one.id !== used))
-      .slice(0, MOST_USES);
-    if (uses.length === 0) return puts;
-    const used = await store.get(
-      id,
-      uses.map(([one]) => one),
-      options,
-    );
-    for (const [one] of uses) if (used.every((memory) => memory.id !== one)) this.#pipeline.usesOf(scope).delete(one);
-    return [...puts, ...used.map((memory): MemoryOperation => ({ op: 'put', memory: usedAt(memory, new Map(uses)) }))];
+    const uses = this.#pipeline.usesOf(scope);
+    const others = [...uses.keys()].filter((used) => changed.every((one) => one.id !== used)).slice(0, MOST_USES);
+    if (others.length === 0) return puts;
+    const memories = await this.#pipeline.store.get(id, others, options);
+    for (const used of others) if (memories.every((memory) => memory.id !== used)) uses.delete(used);
+    for (const memory of memories) puts.push({ op: 'put', memory: { ...memory, lastUsedAt: uses.get(memory.id)! } });
+    return puts;
   }
-
-  async #organize({ facts, summary }: SplitJob): Promise<MemoryOperation[]> {
-    const { ask } = this.#work;
-    const profile =
-      ask && facts.length > 0
-        ? await nextProfile(this.#pipeline, this.#work, ask, this.#organized.profile, facts)
-        : undefined;
-    return organizedNotes({ ...(profile !== undefined && { profile }), ...(summary !== undefined && { summary }) });
-  }
-
-  #readOrganized(): Promise<Organized> | Organized {
-    const { summary, profile } = this.#pipeline;
-    return summary || profile ? readOrganized(this.#pipeline, this.#work) : {};
-  }
-}
-
-/**
- * The vectors of texts, in their order; `undefined` without an embedder.
- *
- * @throws The embedder's error; `DEADLINE_EXCEEDED` at the timeout; the reason of `signal` when that aborts.
- */
-export async function vectorsOf(
-  { ai, embedder, limits }: Pick<Pipeline, 'ai' | 'embedder' | 'limits'>,
-  texts: readonly string[],
-  signal: AbortSignal,
-): Promise<number[][] | undefined> {
-  if (embedder === undefined || texts.length === 0) return undefined;
-  const embed = () => ai.embedMany({ embedder: embedder as string, content: [...texts] });
-  const answers = await withinTime(limits.timeoutMs, signal, embed, embedderDeadlineExceeded);
-  return answers.map(({ embedding }) => embedding);
-}
-
-function embedderDeadlineExceeded(timeoutMs: number): Error {
-  return new GenkitError({
-    status: 'DEADLINE_EXCEEDED',
-    message: `The embedder did not answer within ${timeoutMs} ms.`,
-  });
 }
 
 /** The note of a source after its input was read. */
@@ -304,18 +237,12 @@ function withInput(note: SourceNote, input: JobInput): SourceNote {
 }
 
 /** The texts of the facts that hold. */
-function factsOf(memories: readonly MemoryDraft[]): string[] {
+function textsOf(memories: readonly MemoryDraft[]): string[] {
   return memories
     .filter(({ validTo, kind }) => validTo === undefined && kind === 'declarative')
     .map(({ text }) => text);
 }
 
-/** The memory with the time of its last use. */
-function usedAt(memory: Memory, uses: ReadonlyMap<string, string>): MemoryDraft {
-  return { ...memory, lastUsedAt: uses.get(memory.id)! };
-}
-
-function splitNote(jobId: string, value: SplitJob | undefined): MemoryOperation {
-  const json = value && (JSON.parse(JSON.stringify(value)) as never);
-  return { op: 'note', kind: NOTES.pipeline, key: PIPELINE_KEYS.split(jobId), value: json };
+function splitJobOf({ candidates, summary }: Learned): SplitJob {
+  return { candidates, facts: [], invalidated: 0, ...(summary !== undefined && { summary }) };
 }

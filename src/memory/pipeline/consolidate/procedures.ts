@@ -1,8 +1,6 @@
-import { failedPrecondition, quote } from '../../../errors.ts';
 import type { Json } from '../../../json/value.ts';
 import type { MemoryDraft, MemorySource } from '../../../store/memory/contract.ts';
 import { MOST_STEPS, type ProcedureDraft } from '../extract/extract.ts';
-import { countOf, withConfidence } from './confidence.ts';
 import { sameFactKey } from './duplicates.ts';
 
 /** A procedure as one text. */
@@ -44,18 +42,6 @@ function mergeSteps(before: readonly string[], after: readonly string[]): string
     else merged.push(after[j++]!);
   }
   return merged.length > MOST_STEPS ? [...after] : merged;
-}
-
-/**
- * Counts a success or a failure of a procedure.
- *
- * @throws `FAILED_PRECONDITION` for a memory of another kind.
- */
-export function withOutcome(memory: MemoryDraft, isSuccess: boolean): MemoryDraft {
-  if (memory.kind !== 'procedural')
-    throw failedPrecondition(`The memory ${quote(memory.id)} is no procedure, so it has no outcomes.`);
-  const name = isSuccess ? 'successes' : 'failures';
-  return withConfidence({ ...memory, [name]: countOf(memory, name) + 1 });
 }
 
 function stepsOf(data: Json | undefined): ProcedureDraft | undefined {

@@ -233,10 +233,10 @@ function isSameFact(a: string, b: string): boolean {
 
 /** The importance and the expiry of a memory to which a source with the same fact is added. It expires only if both statements do. */
 function mergedMembers(memory: MemoryDraft, candidate: Candidate): Pick<MemoryDraft, 'importance' | 'expiresAt'> {
-  const ends = [memory.expiresAt, candidate.expiresAt];
+  const [a, b] = [memory.expiresAt, candidate.expiresAt];
   return {
     importance: Math.max(memory.importance, candidate.importance),
-    expiresAt: ends.includes(undefined) ? undefined : ends.toSorted()[1],
+    expiresAt: a === undefined || b === undefined ? undefined : a > b ? a : b,
   };
 }
 

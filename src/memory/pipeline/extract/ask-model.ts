@@ -1,4 +1,5 @@
 import { GenkitError, type Genkit, type ModelArgument, type Part, type z } from 'genkit';
+import type { Pipeline } from '../pipeline.ts';
 
 /** The part of Genkit that the pipeline needs. */
 export type Generates = Pick<Genkit, 'generate' | 'embed' | 'embedMany' | 'registry'>;
@@ -39,19 +40,16 @@ export function modelAsker(
     const parts: Part[] = typeof prompt === 'string' ? [{ text: prompt }] : prompt;
     let again: Part[] = [];
     for (let attempt = 1; ; attempt++) {
-      const { value, wrong } = await answered(
-        withinTime(timeoutMs, signal, (abortSignal) =>
-          ai.generate({
-            model,
-            system: `${system}\n\n${DATA_RULE}`,
-            prompt: [...parts, ...again],
-            output: { schema },
-            abortSignal,
-          }),
-        ),
-        schema,
-        fault,
+      const response = withinTime('The model', timeoutMs, signal, (abortSignal) =>
+        ai.generate({
+          model,
+          system: `${system}\n\n${DATA_RULE}`,
+          prompt: [...parts, ...again],
+          output: { schema },
+          abortSignal,
+        }),
       );
+      const { value, wrong } = await answered(response, schema, fault);
       if (wrong === undefined) return value;
       if (attempt === 2) {
         throw new MalformedAnswerError(`The model's answer was malformed twice: ${wrong}`);
@@ -100,22 +98,42 @@ function misfit(error: unknown): string | undefined {
 }
 
 /**
- * Rejects at the timeout or when `signal` aborts. The callee may continue.
+ * The vectors of texts, in their order; `undefined` without an embedder.
  *
- * @param late Makes the error for the timeout. Default: `DEADLINE_EXCEEDED`.
+ * @throws The embedder's error; {@link NoAnswerError} at the timeout; the reason of `signal` when that aborts.
  */
+export async function vectorsOf(
+  { ai, embedder, limits }: Pick<Pipeline, 'ai' | 'embedder' | 'limits'>,
+  texts: readonly string[],
+  signal: AbortSignal,
+): Promise<number[][] | undefined> {
+  if (embedder === undefined || texts.length === 0) return undefined;
+  const answers = await withinTime('The embedder', limits.timeoutMs, signal, () =>
+    ai.embedMany({ embedder: embedder as string, content: [...texts] }),
+  );
+  return answers.map(({ embedding }) => embedding);
+}
+
+/** A model, an embedder, an extractor or a guard did not answer in time (status `DEADLINE_EXCEEDED`). */
+export class NoAnswerError extends GenkitError {
+  constructor(callee: string, timeoutMs: number) {
+    super({ status: 'DEADLINE_EXCEEDED', message: `${callee} did not answer within ${timeoutMs} ms.` });
+  }
+}
+
+/** Rejects with {@link NoAnswerError} at the timeout, or when `signal` aborts. The callee may continue. */
 export async function withinTime<T>(
+  callee: string,
   timeoutMs: number,
   signal: AbortSignal,
   call: (signal: AbortSignal) => Promise<T>,
-  late: (timeoutMs: number) => Error = deadlineExceeded,
 ): Promise<T> {
   signal.throwIfAborted();
   const end = new AbortController();
   let stop: (() => void) | undefined;
   const ended = new Promise<never>((_, reject) => {
     const timer = setTimeout(() => {
-      reject(late(timeoutMs));
+      reject(new NoAnswerError(callee, timeoutMs));
       end.abort();
     }, timeoutMs);
     const abort = () => {
@@ -133,9 +151,4 @@ export async function withinTime<T>(
   } finally {
     stop?.();
   }
-}
-
-function deadlineExceeded(timeoutMs: number): Error {
-  const message = `The model, or what extracts in its place, did not answer within ${timeoutMs} ms.`;
-  return new GenkitError({ status: 'DEADLINE_EXCEEDED', message });
 }

@@ -118,7 +118,7 @@ async function extract(
   const messages = placed.map(({ message }) => message);
   const positions = placed.map(({ position }) => position);
   if (typeof extractor === 'function') {
-    const found = await withinTime(limits.timeoutMs, signal, async (abortSignal) =>
+    const found = await withinTime('extract', limits.timeoutMs, signal, async (abortSignal) =>
       extractor({ scope, messages, positions, summary, abortSignal }),
     );
     const expected = isFacts(found);

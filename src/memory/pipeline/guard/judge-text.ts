@@ -1,6 +1,6 @@
 import type { MemorySource } from '../../../store/memory/contract.ts';
 import { invalidArgument } from '../../../errors.ts';
-import { withinTime } from '../extract/ask-model.ts';
+import { NoAnswerError, withinTime } from '../extract/ask-model.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { MemoryScope } from '../../scopes.ts';
 import type { GuardedText, MemoryGuard } from '../../types.ts';
@@ -27,7 +27,7 @@ export function guardOf(
   task: JobInput['task'],
   { guards, limits }: Pick<Pipeline, 'guards' | 'limits'>,
 ): Guard {
-  let silence: GuardSilence | undefined;
+  let timeout: NoAnswerError | undefined;
   return async (text, kind, type) => {
     const isSteps = task === 'procedure' && kind === 'memory';
     const poison = isSteps ? poisonReasonOfSteps(text) : poisonReason(text);
@@ -36,24 +36,18 @@ export function guardOf(
       return 'It is about a person, and memories of an app are read by all users.';
     }
     try {
-      for (const guard of silence ? [] : guards) {
+      for (const guard of timeout ? [] : guards) {
+        const name = typeof guard === 'function' ? 'A guard' : guard.name;
         const ask = () => askGuard(guard, { text, kind, scope, type });
-        const reason = await withinTime(limits.timeoutMs, signal, ask, (ms) => new GuardSilence(guard, ms));
+        const reason = await withinTime(name, limits.timeoutMs, signal, ask);
         if (reason !== undefined) return reason;
       }
     } catch (error) {
-      if (!(error instanceof GuardSilence)) throw error;
-      silence = error;
+      if (!(error instanceof NoAnswerError)) throw error;
+      timeout = error;
     }
-    return silence?.message;
+    return timeout?.originalMessage;
   };
-}
-
-/** A guard did not answer in time. Its message is the reason to quarantine a text. */
-class GuardSilence extends Error {
-  constructor(guard: MemoryGuard, timeoutMs: number) {
-    super(`${typeof guard === 'function' ? 'A guard' : guard.name} did not answer within ${timeoutMs} ms.`);
-  }
 }
 
 async function askGuard(guard: MemoryGuard, guarded: GuardedText): Promise<string | undefined> {

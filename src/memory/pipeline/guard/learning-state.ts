@@ -1,16 +1,23 @@
 import { randomUUID } from 'node:crypto';
+import type { Json } from '../../../json/value.ts';
 import type { MemoryOperation } from '../../../store/memory/contract.ts';
-import { isAborted } from '../../../errors.ts';
+import { invalidArgument } from '../../../errors.ts';
+import { commitPlan } from '../commit/commit-plan.ts';
 import { parseSourceNote, type SourceNote } from '../ingest/ranges.ts';
 import type { ScopeTarget } from '../../scopes.ts';
 import { sha256Of } from '../jobs/job-input.ts';
-import { NOTES, PIPELINE_KEYS, type Pipeline } from '../pipeline.ts';
+import { NOTES, type Pipeline } from '../pipeline.ts';
 import type { Candidate } from '../extract/candidate.ts';
 
+type Consent = 'on' | 'off';
+
+/** Keys of the notes of kind `pipeline`, and that of {@link sourceNoteKey}. */
+const KEYS = { consent: 'consent', epoch: 'epoch', split: (jobId: string) => `split:${jobId}` } as const;
+
 /** The state that decides whether a job may learn, and from what: at one revision of the scope. */
-export interface Gate {
+export interface LearningState {
   readonly revision: number;
-  readonly consent: 'on' | 'off';
+  readonly consent: Consent;
   /** Changes with each erasure of the scope; jobs of an earlier epoch are dropped. `undefined`: no job was made since the erasure. */
   readonly epoch: string | undefined;
   readonly note: SourceNote;
@@ -29,55 +36,76 @@ export interface SplitJob {
 
 /** The key of the note about a source: a hash, because the source's id may be personal. */
 export function sourceNoteKey(sourceId: string): string {
-  return PIPELINE_KEYS.source(sha256Of(sourceId).slice(0, 32));
+  return `source:${sha256Of(sourceId).slice(0, 32)}`;
 }
 
-/** Reads the gate: consent, epoch, the note about the source, and the job's remaining candidates. */
-export async function readGate(
+/** Writes the note about a source. */
+export function sourceNoteOperation(sourceId: string, note: SourceNote): MemoryOperation {
+  return { op: 'note', kind: NOTES.pipeline, key: sourceNoteKey(sourceId), value: note as unknown as Json };
+}
+
+/** Writes the remaining candidates of a job, or removes them. */
+export function splitOperation(jobId: string, split: SplitJob | undefined): MemoryOperation {
+  const value = split && (JSON.parse(JSON.stringify(split)) as Json);
+  return { op: 'note', kind: NOTES.pipeline, key: KEYS.split(jobId), value };
+}
+
+export async function readLearningState(
   { store, consent }: Pick<Pipeline, 'store' | 'consent'>,
   { id, options }: ScopeTarget,
   sourceId: string,
   jobId?: string,
-): Promise<Gate> {
+): Promise<LearningState> {
   const sourceKey = sourceNoteKey(sourceId);
-  const keys = [
-    PIPELINE_KEYS.consent,
-    PIPELINE_KEYS.epoch,
-    sourceKey,
-    ...(jobId === undefined ? [] : [PIPELINE_KEYS.split(jobId)]),
-  ];
+  const splitKey = KEYS.split(jobId ?? '');
+  const keys = [KEYS.consent, KEYS.epoch, sourceKey, ...(jobId === undefined ? [] : [splitKey])];
   const { revision, notes } = await store.notes(id, NOTES.pipeline, { ...options, keys });
   const valueOf = (key: string) => notes.find((note) => note.key === key)?.value as unknown;
-  const set = valueOf(PIPELINE_KEYS.consent) as { consent: 'on' | 'off' } | undefined;
+  const set = valueOf(KEYS.consent) as { consent: Consent } | undefined;
   return {
     revision,
     consent: set?.consent ?? consent,
-    epoch: valueOf(PIPELINE_KEYS.epoch) as string | undefined,
+    epoch: valueOf(KEYS.epoch) as string | undefined,
     note: parseSourceNote(valueOf(sourceKey)),
-    split: jobId === undefined ? undefined : (valueOf(PIPELINE_KEYS.split(jobId)) as SplitJob | undefined),
+    split: valueOf(splitKey) as SplitJob | undefined,
   };
 }
 
 /**
- * Reads the gate, and begins an epoch if the scope has none. The epoch is a note, which an erasure removes with all others. So jobs that
+ * Reads the state, and begins an epoch if the scope has none. The epoch is a note, which an erasure removes with all others. So jobs that
  * began before the erasure, in any process, are known by their old epoch.
  */
-export async function openGate(
+export function beginEpoch(
   pipeline: Pick<Pipeline, 'store' | 'consent' | 'now'>,
-  work: ScopeTarget,
+  target: ScopeTarget,
   sourceId: string,
-): Promise<Gate> {
-  for (;;) {
-    const gate = await readGate(pipeline, work, sourceId);
-    if (gate.epoch !== undefined || gate.consent === 'off') return gate;
+): Promise<Omit<LearningState, 'revision'>> {
+  return commitPlan(pipeline, target, async () => {
+    const state = await readLearningState(pipeline, target, sourceId);
+    if (state.epoch !== undefined || state.consent === 'off') return { ...state, operations: [] };
     const epoch = randomUUID();
-    const note: MemoryOperation = { op: 'note', kind: NOTES.pipeline, key: PIPELINE_KEYS.epoch, value: epoch };
-    const options = { ...work.options, expectedRevision: gate.revision, now: pipeline.now() };
-    try {
-      const { revision } = await pipeline.store.commit(work.id, [note], options);
-      return { ...gate, revision, epoch };
-    } catch (error) {
-      if (!isAborted(error)) throw error;
-    }
-  }
+    const note: MemoryOperation = { op: 'note', kind: NOTES.pipeline, key: KEYS.epoch, value: epoch };
+    return { ...state, epoch, operations: [note] };
+  });
+}
+
+/** The scope's own answer; `undefined` while there is none. */
+export async function readConsent(
+  { store }: Pick<Pipeline, 'store'>,
+  { id, options }: ScopeTarget,
+): Promise<Consent | undefined> {
+  const { notes } = await store.notes(id, NOTES.pipeline, { ...options, keys: [KEYS.consent] });
+  return (notes[0]?.value as { consent: Consent } | undefined)?.consent;
+}
+
+/** @throws `INVALID_ARGUMENT` for anything else than `on` and `off`. */
+export async function writeConsent(
+  { store, now }: Pick<Pipeline, 'store' | 'now'>,
+  { id, options }: ScopeTarget,
+  consent: Consent,
+): Promise<void> {
+  if (consent !== 'on' && consent !== 'off') throw invalidArgument("Consent is 'on' or 'off'.");
+  const value = { consent, at: new Date(now()).toISOString() };
+  const note: MemoryOperation = { op: 'note', kind: NOTES.pipeline, key: KEYS.consent, value };
+  await store.commit(id, [note], { ...options, now: now() });
 }

@@ -1,15 +1,13 @@
 import { invalidArgument, notFound, quote } from '../../../errors.ts';
 import type { ScopeTarget } from '../../scopes.ts';
 import type { QuarantinedText } from '../../types.ts';
-import { retryAborted } from '../commit/retry-aborted.ts';
+import { commitPlan } from '../commit/commit-plan.ts';
 import { enqueue, type Enqueued } from '../ingest/ingest.ts';
 import { shortHash } from '../ingest/ranges.ts';
 import { sha256Of, type JobInput } from '../jobs/job-input.ts';
 import { NOTES, type Pipeline, type ScopeWork } from '../pipeline.ts';
-import { readGate } from './learning-state.ts';
+import { readLearningState } from './learning-state.ts';
 import { quarantinedOf, quarantineNote, type Quarantined } from './quarantine-note.ts';
-
-const MOST_ATTEMPTS = 50;
 
 /** The texts that wait for a decision. */
 export async function waitingTexts(
@@ -29,7 +27,7 @@ export async function waitingTexts(
  */
 export async function approveText(pipeline: Pipeline, work: ScopeWork, textId: string): Promise<Enqueued> {
   // Read before the text, so that the text does not come back if the scope is erased in between.
-  const { consent, epoch } = await readGate(pipeline, work, textId);
+  const { consent, epoch } = await readLearningState(pipeline, work, textId);
   const item = await waitingText(pipeline, work, textId);
   if (consent === 'off') {
     pipeline.report({ type: 'no-consent', scope: work.scope, sourceId: item.source.id });
@@ -56,13 +54,15 @@ async function waitingText({ store }: Pipeline, { id, options }: ScopeTarget, te
 }
 
 /** Removes a text, but keeps its index in the note, which is part of the other texts' ids. */
-async function removeText({ store, now }: Pipeline, { id, options }: ScopeTarget, textId: string): Promise<void> {
+async function removeText(pipeline: Pipeline, target: ScopeTarget, textId: string): Promise<void> {
   const { key, index } = splitId(textId);
-  await retryAborted(MOST_ATTEMPTS, async () => {
-    const { revision, notes } = await store.notes(id, NOTES.quarantine, { ...options, keys: [key] });
+  await commitPlan(pipeline, target, async () => {
+    const { revision, notes } = await pipeline.store.notes(target.id, NOTES.quarantine, {
+      ...target.options,
+      keys: [key],
+    });
     const left = quarantinedOf(notes[0]?.value).map((item, i) => (i === index ? decided(item) : item));
-    const note = quarantineNote(key, left.every(({ isDecided }) => isDecided) ? [] : left);
-    await store.commit(id, [note], { ...options, expectedRevision: revision, now: now() });
+    return { revision, operations: [quarantineNote(key, left.every(({ isDecided }) => isDecided) ? [] : left)] };
   });
 }
 

@@ -3,7 +3,7 @@ import { invalidArgument } from '../../../errors.ts';
 import { inspectNested, JsonValueError } from '../../../json/value.ts';
 import { assertId } from '../../../snapshot/ids.ts';
 import type { IngestOptions, IngestResult, MemoryFact } from '../../types.ts';
-import { openGate, readGate } from '../guard/learning-state.ts';
+import { beginEpoch, readLearningState } from '../guard/learning-state.ts';
 import { jobId, jobInputValue, type JobInput, type JobSource } from '../jobs/job-input.ts';
 import { workOf, type Pipeline, type ScopeWork } from '../pipeline.ts';
 import { factsInputs, learnInputs } from './plan-jobs.ts';
@@ -39,7 +39,7 @@ export async function addJobs(
   const { scope } = options;
   const work = workOf(scope);
   const source = sourceOf(pipeline, options);
-  const { consent, note, epoch } = await openGate(pipeline, work, source.id);
+  const { consent, note, epoch } = await beginEpoch(pipeline, work, source.id);
   if (consent === 'off') {
     pipeline.report({ type: 'no-consent', scope, sourceId: source.id });
     return { status: 'refused', jobIds: [], openIds: [] };
@@ -60,7 +60,7 @@ export async function enqueue(
 ): Promise<Enqueued> {
   const begun = inputs.map((input) => ({ ...input, ...(epoch !== undefined && { epoch }) }));
   const result = await add(pipeline, work, begun);
-  if (result.jobIds.length === 0 || (await readGate(pipeline, work, inputs[0]!.source.id)).epoch === epoch)
+  if (result.jobIds.length === 0 || (await readLearningState(pipeline, work, inputs[0]!.source.id)).epoch === epoch)
     return result;
   const { store, now } = pipeline;
   const removal = { ...work.options, owner: undefined, to: 'remove', now: now() } as const;

@@ -2,8 +2,6 @@
  * Records which messages of a source were read. A source may have branches, so a range keeps for each position the hash of all messages
  * before it. It counts for every branch, up to the last position with an equal hash.
  */
-import type { Json } from '../../../json/value.ts';
-
 /** The number of hex digits that are kept of a hash. */
 const HASH_LENGTH = 16;
 /** The most ranges with a hash for each position. Older ones keep only the last hash, and are joined with the range before them. */
@@ -41,11 +39,6 @@ const UNREAD: SourceNote = { version: 1, ranges: [], seen: [] };
 export function parseSourceNote(value: unknown): SourceNote {
   const note = value as SourceNote | undefined;
   return note?.version === 1 && Array.isArray(note.ranges) ? note : UNREAD;
-}
-
-/** The note as JSON for a store. */
-export function sourceNoteValue(note: SourceNote): Json {
-  return structuredClone(note) as unknown as Json;
 }
 
 /** Shortens a hash for a range. */

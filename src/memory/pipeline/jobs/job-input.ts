@@ -21,7 +21,7 @@ export interface JobSource {
 /** Messages to learn from. */
 export interface LearnInput {
   readonly version: 1;
-  /** `Gate.epoch` when the work began. */
+  /** `LearningState.epoch` when the work began. */
   readonly epoch?: string;
   readonly task: 'learn' | 'verbatim' | 'procedure';
   readonly source: JobSource;
@@ -35,7 +35,7 @@ export interface LearnInput {
 /** Facts to keep. */
 export interface FactsInput {
   readonly version: 1;
-  /** `Gate.epoch` when the work began. */
+  /** `LearningState.epoch` when the work began. */
   readonly epoch?: string;
   readonly task: 'facts';
   readonly source: JobSource;

@@ -3,37 +3,36 @@ import { markedLines } from '../../../session/log/transcript.ts';
 import type { MemoryOperation } from '../../../store/memory/contract.ts';
 import type { ScopeTarget } from '../../scopes.ts';
 import type { AskModel } from '../extract/ask-model.ts';
+import type { LearnContext } from '../extract/learn.ts';
 import { NOTES, type Pipeline, type ScopeWork } from '../pipeline.ts';
-
-/** The data that is derived from the memories of a scope. */
-export interface Organized {
-  readonly profile?: Json;
-  readonly summary?: string;
-}
 
 /** The most memories that a first profile is made of. */
 const MOST_FOR_PROFILE = 200;
 
 /** The profile and the summary of a scope; one read. */
-export async function readOrganized(
+export async function readDerived(
   { store }: Pick<Pipeline, 'store'>,
   { id, options }: ScopeTarget,
-): Promise<Organized> {
+): Promise<{ readonly profile?: Json; readonly summary?: string }> {
   const { notes } = await store.notes(id, NOTES.derived, options);
   return Object.fromEntries(notes.map(({ key, value }) => [key, value]));
 }
 
-/** The operations that write the given parts. */
-export function organizedNotes({ profile, summary }: Organized): MemoryOperation[] {
-  const note = (key: string, value: Json): MemoryOperation => ({ op: 'note', kind: NOTES.derived, key, value });
-  return [
-    ...(profile === undefined ? [] : [note('profile', profile)]),
-    ...(summary === undefined ? [] : [note('summary', summary)]),
-  ];
+/** Writes the summary, and the profile if there are new facts and a model. */
+export async function derivedNotes(
+  pipeline: Pipeline,
+  work: ScopeWork & LearnContext,
+  profile: Json | undefined,
+  { facts, summary }: { readonly facts: readonly string[]; readonly summary?: string },
+): Promise<MemoryOperation[]> {
+  const next = work.ask && facts.length > 0 ? await nextProfile(pipeline, work, work.ask, profile, facts) : undefined;
+  return Object.entries({ profile: next, summary }).flatMap(([key, value]): MemoryOperation[] =>
+    value === undefined ? [] : [{ op: 'note', kind: NOTES.derived, key, value }],
+  );
 }
 
 /** Asks the model to update the profile with new facts. A first profile is also made of the latest memories. */
-export async function nextProfile(
+async function nextProfile(
   { store, profile: schema }: Pipeline,
   { id, options }: ScopeWork,
   ask: AskModel,
@@ -41,12 +40,11 @@ export async function nextProfile(
   facts: readonly string[],
 ): Promise<Json | undefined> {
   if (!schema) return undefined;
-  let known = [...facts];
+  let known = facts;
   if (before === undefined) {
     const { items } = await store.query(id, { ...options, filter: { kind: 'declarative' }, k: MOST_FOR_PROFILE });
     known = [...items.map(({ memory }) => memory.text).toReversed(), ...facts];
   }
-  if (known.length === 0) return before;
   return (await ask({
     system:
       'You keep a structured profile up to date. You get the profile as it is, if there is one, and facts. Answer the whole new profile: change what the facts change, keep all else as it is, and leave out what is not known.',
