@@ -3,6 +3,7 @@ import { freeze } from '../../json/immutable.ts';
 import { jsonBytes } from '../../json/size.ts';
 import { copyJson, JsonValueError, type Json } from '../../json/value.ts';
 import { assertId } from '../../snapshot/ids.ts';
+import { isShare, isTime } from '../check-options.ts';
 import { checkPage } from '../list/page.ts';
 import { MAX_RECORD_BYTES } from '../records/scopes.ts';
 import type { Memory, MemoryDraft, MemoryFilter, MemoryOperation, MemoryQuery } from './contract.ts';
@@ -141,10 +142,9 @@ function faultOf(draft: MemoryDraft): string | undefined {
   if (typeof text !== 'string') return 'its text must be a string';
   if (!Array.isArray(topics) || !topics.every((topic) => typeof topic === 'string'))
     return 'its topics must be strings';
-  if (!isShare(importance) || !isShare(confidence)) return 'its importance and confidence must be numbers from 0 to 1';
-  if (!isTime(validFrom)) return 'its validFrom must be a time in ISO 8601';
-  for (const [name, time] of Object.entries({ validTo, lastUsedAt, expiresAt })) {
-    if (time !== undefined && !isTime(time)) return `its ${name} must be a time in ISO 8601`;
+  if ([importance, confidence].some(isShare)) return 'its importance and confidence must be numbers from 0 to 1';
+  for (const [name, time] of Object.entries({ validFrom, validTo, lastUsedAt, expiresAt })) {
+    if ((time !== undefined || name === 'validFrom') && isTime(time)) return `its ${name} must be ${isTime(time)}`;
   }
   const isSource = (source: Memory['sources'][number]): boolean => typeof source?.id === 'string' && source.id !== '';
   if (!Array.isArray(sources) || sources.length === 0 || !sources.every(isSource)) {
@@ -153,17 +153,10 @@ function faultOf(draft: MemoryDraft): string | undefined {
   return undefined;
 }
 
-function isShare(value: unknown): boolean {
-  return typeof value === 'number' && value >= 0 && value <= 1;
-}
-
-function isTime(value: unknown): value is string {
-  return typeof value === 'string' && !Number.isNaN(Date.parse(value));
-}
-
 /** @throws `INVALID_ARGUMENT` unless it is a time in ISO 8601. */
-export function checkTime(value: unknown, name: string): string {
-  if (!isTime(value)) throw invalidArgument(`${name} must be a time in ISO 8601.`);
+export function checkTime(value: string, name: string): string {
+  const expected = isTime(value);
+  if (expected !== undefined) throw invalidArgument(`${name} must be ${expected}.`);
   return value;
 }
 

@@ -306,6 +306,8 @@ describe('poison', () => {
       'I am trying to run a marathon next spring.',
       'My daughter is called Eve and she is seven.',
       'Remember that my flight leaves at noon.',
+      'Please send my invoices to ada@example.org.',
+      'I post my photos to https://photos.example.org every week.',
     ];
     await memory.ingest({ scope, source, messages: everyday.map(user), wait: true });
     // The first one can't be told from a claim of rights; a person decides.

@@ -33,7 +33,7 @@ const RULES: readonly PoisonRule[] = [
       new RegExp(
         String.raw`\b${MODEL}\b.{0,40}\b(?:must|should|shall|has to|have to|needs? to|is to|are to|will|always|never)\b.{0,60}\b(?:send|forward|post|upload|transfer|wire|pay|refund|approve|grant|reveal|disclose|print|output|leak|share|execute|run|call|invoke|delete|drop|obey|comply|trust|confirm without|skip|hide|conceal|lie|recommend only)\b`,
       ),
-      /\b(?:send|forward|post|upload|exfiltrate|leak|copy|bcc|reveal|print|repeat|disclose|output)\b.{0,60}\b(?:https?:|[^\s@]{1,64}@\S|conversation|chat history|passwords?|api keys?|secrets?|credentials?|tokens?|memories)\b/,
+      /\b(?:send|forward|post|upload|exfiltrate|leak|copy|bcc|reveal|print|repeat|disclose|output)\b.{0,60}\b(?:conversation|chat history|passwords?|api keys?|secrets?|credentials?|tokens?|memories)\b/,
       /\b(?:call|invoke|execute|run|use)\b.{0,20}\b(?:tool|function|command|script|shell)\b/,
       /\b(?:rm -rf|drop table|curl |wget |eval\(|<script)/,
       /\b(?:from now on|in (?:all|every) (?:future|later|subsequent)|whenever (?:anyone|any user|someone))\b.{0,80}\b(?:send|approve|grant|refund|reveal|include the|insert|append|add the (?:link|url)|recommend|obey|comply|agree|ignore|transfer|pay)\b/,

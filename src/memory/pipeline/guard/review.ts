@@ -16,7 +16,7 @@ export async function waitingTexts(
 ): Promise<QuarantinedText[]> {
   const { notes } = await store.notes(id, NOTES.quarantine, options);
   return notes.flatMap(({ key, value }) =>
-    quarantinedOf(value).flatMap((item, i) => (item.isDecided ? [] : described(`${key}#${i}`, item))),
+    quarantinedOf(value).flatMap((item, i) => (item.isDecided ? [] : toQuarantinedText(`${key}#${i}`, item))),
   );
 }
 
@@ -61,7 +61,7 @@ async function removeText(pipeline: Pipeline, target: ScopeTarget, textId: strin
       ...target.options,
       keys: [key],
     });
-    const left = quarantinedOf(notes[0]?.value).map((item, i) => (i === index ? decided(item) : item));
+    const left = quarantinedOf(notes[0]?.value).map((item, i) => (i === index ? withoutText(item) : item));
     return { revision, operations: [quarantineNote(key, left.every(({ isDecided }) => isDecided) ? [] : left)] };
   });
 }
@@ -73,11 +73,11 @@ function splitId(id: string): { key: string; index: number } {
   return { key: id.slice(0, Math.max(0, at)) || '?', index: Number(id.slice(at + 1)) };
 }
 
-function decided({ at }: Quarantined): Quarantined {
+function withoutText({ at }: Quarantined): Quarantined {
   return { reason: '', at, source: { id: '', at }, isDecided: true };
 }
 
-function described(id: string, { reason, at, source, message, candidate }: Quarantined): QuarantinedText {
+function toQuarantinedText(id: string, { reason, at, source, message, candidate }: Quarantined): QuarantinedText {
   const text = candidate?.text ?? (message?.content ?? []).flatMap((part) => part.text ?? []).join('\n');
   return { id, kind: candidate ? 'memory' : 'message', reason, text, sourceId: source.id, at };
 }

@@ -138,5 +138,7 @@ export function checkMessages(owner: string, messages: unknown): asserts message
       throw invalidArgument(`${owner}[${i}] must have the role user, model, tool or system. ${form}`);
     if (isListOf(isObject, 'parts')(content) !== undefined)
       throw invalidArgument(`${owner}[${i}] must have a content that is a list of parts. ${form}`);
+    const expected = isJson(message);
+    if (expected !== undefined) throw invalidArgument(`${owner}[${i}] must be ${expected}`);
   }
 }

@@ -1,12 +1,12 @@
-import type { MessageData, Part } from 'genkit';
+import type { MessageData } from 'genkit';
 import { invalidArgument } from '../../../errors.ts';
-import { inspectNested, JsonValueError } from '../../../json/value.ts';
 import { assertId } from '../../../snapshot/ids.ts';
 import type { IngestOptions, IngestResult, MemoryFact } from '../../types.ts';
 import { beginEpoch, readLearningState } from '../guard/learning-state.ts';
 import { jobId, jobInputValue, type JobInput, type JobSource } from '../jobs/job-input.ts';
 import { workOf, type Pipeline, type ScopeWork } from '../pipeline.ts';
 import { factsInputs, learnInputs } from './plan-jobs.ts';
+import type { SourceNote } from './ranges.ts';
 
 /** A placeholder of `genkitx-agents/privacy`. */
 const NUMBERED = /\[([A-Z]{1,30}(?:_[A-Z]{1,30}){0,7})_\d{1,5}\]/g;
@@ -58,22 +58,24 @@ export async function enqueue(
   work: ScopeWork,
   { inputs, epoch }: { inputs: readonly JobInput[]; epoch: string | undefined },
 ): Promise<Enqueued> {
-  const begun = inputs.map((input) => ({ ...input, ...(epoch !== undefined && { epoch }) }));
-  const result = await add(pipeline, work, begun);
-  if (result.jobIds.length === 0 || (await readLearningState(pipeline, work, inputs[0]!.source.id)).epoch === epoch)
-    return result;
+  const ofEpoch = inputs.map((input) => ({ ...input, ...(epoch !== undefined && { epoch }) }));
+  const result = await addInputs(pipeline, work, ofEpoch);
+  if (result.jobIds.length === 0) return result;
+  const state = await readLearningState(pipeline, work, inputs[0]!.source.id);
+  if (state.epoch === epoch) return result;
   const { store, now } = pipeline;
-  const removal = { ...work.options, owner: undefined, to: 'remove', now: now() } as const;
-  // `ABORTED`: a worker holds the job, and will drop it. `NOT_FOUND`: the erasure has removed it.
-  const isSettled = (error: unknown) => ['ABORTED', 'NOT_FOUND'].includes((error as { status: string }).status);
-  for (const id of result.jobIds)
-    await store.changeJob(id, removal).catch((error: unknown) => {
-      if (!isSettled(error)) throw error;
-    });
+  for (const id of result.jobIds) {
+    try {
+      await store.changeJob(id, { ...work.options, owner: undefined, to: 'remove', now: now() });
+    } catch (error) {
+      // `ABORTED`: a worker holds the job, and will drop it. `NOT_FOUND`: the erasure has removed it.
+      if (!['ABORTED', 'NOT_FOUND'].includes((error as { status: string }).status)) throw error;
+    }
+  }
   return { status: 'refused', jobIds: [], openIds: [] };
 }
 
-async function add(
+async function addInputs(
   { store, limits, now, report, countRefusal }: Pipeline,
   { scope, id, options }: ScopeWork,
   inputs: readonly JobInput[],
@@ -94,21 +96,20 @@ async function add(
   return { status: jobIds.length > 0 ? 'queued' : 'known', jobIds, openIds };
 }
 
-/** The inputs of the jobs for what was not read yet, redacted. */
+/** The inputs of the jobs for the messages or facts that were not read yet, redacted. */
 export async function redactedInputs(
   { messages, memories, extract, procedure }: Omit<IngestOptions, 'scope'>,
   source: JobSource,
-  note: Parameters<typeof learnInputs>[3],
-  given: Redact | undefined,
+  note: SourceNote,
+  redactText: Redact | undefined,
 ): Promise<JobInput[]> {
   // Without numbers: in another session or text, a placeholder's number stands for another value.
-  const redact: Redact = async (text) => ((await given?.(text)) ?? text).replaceAll(NUMBERED, '[$1]');
+  const redact: Redact = async (text) => ((await redactText?.(text)) ?? text).replaceAll(NUMBERED, '[$1]');
   if (memories) {
     const facts = memories.map((fact): MemoryFact => (typeof fact === 'string' ? { text: fact } : fact));
     const kept = await Promise.all(facts.map((fact) => redactFact(fact, redact)));
     return factsInputs(source, kept, note);
   }
-  assertJson(messages);
   const inputs = learnInputs(extract ?? (procedure ? 'procedure' : 'learn'), source, messages!, note);
   return Promise.all(
     inputs.map(async (input) => ({
@@ -135,32 +136,21 @@ function sourceOf({ now }: Pipeline, { source, memories, messages }: IngestOptio
   };
 }
 
-function assertJson(messages: unknown): void {
-  try {
-    inspectNested(messages, 0);
-  } catch (error) {
-    if (!(error instanceof JsonValueError)) throw error;
-    throw invalidArgument(`A message must be plain JSON: ${error.message}`);
-  }
-}
-
 async function redactMessage({ role, content }: MessageData, redact: Redact): Promise<MessageData> {
-  return { role, content: await Promise.all(content.map((part) => redactPart(part, redact))) };
-}
-
-async function redactPart(part: Part, redact: Redact): Promise<Part> {
-  return part.media ? part : ((await redactValue(part, redact)) as Part);
+  const redacted = content.map((part) => (part.media ? part : redactValue(part, redact)));
+  return { role, content: await Promise.all(redacted) };
 }
 
 async function redactFact(fact: MemoryFact, redact: Redact): Promise<MemoryFact> {
   const { text, data, key } = fact;
-  const redacted =
-    data === undefined ? undefined : ((await redactValue(data, redact)) as NonNullable<MemoryFact['data']>);
-  const named = key === undefined ? {} : { key: await redact(key) };
-  return { ...fact, ...named, text: await redact(text), ...(redacted !== undefined && { data: redacted }) };
+  return {
+    ...fact,
+    ...(await redactValue({ text, ...(data !== undefined && { data }), ...(key !== undefined && { key }) }, redact)),
+  };
 }
 
 /** The value with each of its texts redacted. */
+async function redactValue<T>(value: T, redact: Redact): Promise<T>;
 async function redactValue(value: unknown, redact: Redact): Promise<unknown> {
   if (typeof value === 'string') return redact(value);
   if (typeof value !== 'object' || value === null) return value;

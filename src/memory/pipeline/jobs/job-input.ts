@@ -18,32 +18,29 @@ export interface JobSource {
   readonly at: string;
 }
 
-/** Messages to learn from. */
-export interface LearnInput {
+interface AnyInput {
   readonly version: 1;
   /** `LearningState.epoch` when the work began. */
   readonly epoch?: string;
-  readonly task: 'learn' | 'verbatim' | 'procedure';
   readonly source: JobSource;
-  readonly range: ReadRange;
-  /** The messages of the range, redacted. */
-  readonly messages: readonly MessageData[];
-  /** A person has approved them: the guards do not check them. */
+  /** A person has approved it: the guards do not check it, and memories of an app need no further approval. */
   readonly isApproved?: boolean;
 }
 
+/** Messages to learn from. */
+export interface LearnInput extends AnyInput {
+  readonly task: 'learn' | 'verbatim' | 'procedure';
+  readonly range: ReadRange;
+  /** The messages of the range, redacted. */
+  readonly messages: readonly MessageData[];
+}
+
 /** Facts to keep. */
-export interface FactsInput {
-  readonly version: 1;
-  /** `LearningState.epoch` when the work began. */
-  readonly epoch?: string;
+export interface FactsInput extends AnyInput {
   readonly task: 'facts';
-  readonly source: JobSource;
   readonly facts: readonly MemoryFact[];
   /** Names the facts. */
   readonly sha256: string;
-  /** A person has approved them: the guards do not check them, and memories of an app need no further approval. */
-  readonly isApproved?: boolean;
 }
 
 export type JobInput = LearnInput | FactsInput;

@@ -103,7 +103,7 @@ export class MemoryWorker {
         if (open.delete(made.job.id) && made.attempt !== 'done') failed = true;
         continue;
       }
-      const jobs = await this.#jobsOf(scope, options);
+      const { items: jobs } = await this.#pipeline.store.listJobs({ ...options, scope, limit: 1000 });
       for (const id of open) {
         const state = jobs.find((job) => job.id === id)?.state;
         if (state === 'dead') return false;
@@ -209,17 +209,16 @@ export class MemoryWorker {
       if (outcome === 'dropped') this.#dropped.set(job.id, true, 1);
       return 'done';
     } catch (error) {
-      if (this.#closing.signal.aborted) return await this.#giveBack(job, options);
+      if (this.#closing.signal.aborted) {
+        // The interrupted attempt does not count.
+        await this.#change(job, options, { to: 'waiting', attempts: Math.max(0, job.attempts - 1) });
+        return 'failed';
+      }
       return lost.signal.aborted ? 'done' : await this.#fail(job, options, error);
     } finally {
       this.#runs.delete(job.id);
       clearInterval(renewal);
     }
-  }
-
-  async #giveBack(job: MemoryJob, options: Options): Promise<Attempt> {
-    await this.#change(job, options, { to: 'waiting', attempts: Math.max(0, job.attempts - 1) });
-    return 'failed';
   }
 
   async #fail(job: MemoryJob, options: Options, error: unknown): Promise<Attempt> {
@@ -277,10 +276,5 @@ export class MemoryWorker {
       Math.min(Math.max(0, due - this.#pipeline.now()), LONGEST_TIMER_MS),
     );
     work.timer.unref();
-  }
-
-  async #jobsOf(scope: MemoryScopeId, options: Options): Promise<MemoryJob[]> {
-    const { items } = await this.#pipeline.store.listJobs({ ...options, scope, limit: 1000 });
-    return items;
   }
 }
