@@ -1,7 +1,7 @@
 import type { ActionContext } from 'genkit';
 import { logger } from 'genkit/logging';
 import { describeThrown, invalidArgument, quote } from '../errors.ts';
-import { checkOptions, isFunction, isObject, isWhole } from '../store/check-options.ts';
+import { checkOptions, isFunction, isObject, isOneOf, isString, isWhole } from '../store/check-options.ts';
 import type { SessionSummary, SnapshotStore } from '../store/contract.ts';
 import type { IngestWhile } from './pipeline/ingest/ingest.ts';
 import type { MemoryScope } from './scopes.ts';
@@ -58,21 +58,16 @@ export async function backfillSessions(tools: BackfillTools, options: BackfillOp
   checkOptions('backfill', options, {
     store: isObject,
     scopeOf: isFunction,
-    extract: (value) => (value === 'verbatim' ? undefined : "'verbatim'"),
+    extract: isOneOf('verbatim'),
     context: isObject,
     withinMs: isWhole(1),
-    cursor: (value) => (typeof value === 'string' ? undefined : 'a string'),
+    cursor: isString,
     onProgress: isFunction,
   });
   if (!options?.store || !options.scopeOf) throw invalidArgument('backfill needs a store and scopeOf.');
   const { store, context, withinMs = Infinity, onProgress } = options;
-  const result: BackfillResult = {
-    sessions: 0,
-    enqueued: 0,
-    failed: 0,
-    isFull: false,
-    ...(options.cursor && { cursor: options.cursor }),
-  };
+  const result: BackfillResult = { sessions: 0, enqueued: 0, failed: 0, isFull: false };
+  if (options.cursor) result.cursor = options.cursor;
   for (;;) {
     const { cursor } = result;
     const { items, nextCursor } = await store.listSessions({

@@ -370,8 +370,8 @@ export class MemoryManager {
       'source',
     ]);
     const { source, snapshotIds } = options;
-    const release = (job: MemoryJob) => this.#worker.remove(job, work.options);
-    return forget(this.#pipeline, work, { sourceId: source, snapshotIds }, { ask: this.#asker(), release });
+    const removeJob = (job: MemoryJob) => this.#worker.remove(job, work.options);
+    return forget(this.#pipeline, work, { sourceId: source, snapshotIds }, { ask: this.#asker(), removeJob });
   }
 
   /**

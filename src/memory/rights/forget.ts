@@ -47,23 +47,23 @@ type NewIds = Map<string, string | undefined>;
 export async function forget(
   pipeline: Pipeline,
   work: ScopeWork,
-  { sourceId, snapshotIds }: Forgotten,
-  tools: { readonly ask: AskModel | undefined; readonly release: (job: MemoryJob) => Promise<boolean> },
+  forgotten: Forgotten,
+  tools: { readonly ask: AskModel | undefined; readonly removeJob: (job: MemoryJob) => Promise<boolean> },
 ): Promise<ForgottenSource> {
-  return new Forgetting(pipeline, work, { sourceId, snapshotIds }, tools).run();
+  return new SourceRemoval(pipeline, work, forgotten, tools).run();
 }
 
-class Forgetting {
+class SourceRemoval {
   readonly #pipeline: Pipeline;
   readonly #work: ScopeWork;
-  readonly #what: Forgotten;
+  readonly #forgotten: Forgotten;
   readonly #tools: Parameters<typeof forget>[3];
-  readonly #done: ForgottenSource = { removed: 0, regenerated: 0, reinstated: 0, jobs: 0, quarantined: 0 };
+  readonly #counts: ForgottenSource = { removed: 0, regenerated: 0, reinstated: 0, jobs: 0, quarantined: 0 };
 
-  constructor(pipeline: Pipeline, work: ScopeWork, what: Forgotten, tools: Parameters<typeof forget>[3]) {
+  constructor(pipeline: Pipeline, work: ScopeWork, forgotten: Forgotten, tools: Parameters<typeof forget>[3]) {
     this.#pipeline = pipeline;
     this.#work = work;
-    this.#what = what;
+    this.#forgotten = forgotten;
     this.#tools = tools;
   }
 
@@ -73,11 +73,11 @@ class Forgetting {
     while (await this.#forgetMemories());
     await this.#finish();
     this.#pipeline.changed(this.#work.scope);
-    return this.#done;
+    return this.#counts;
   }
 
-  #isMeant({ id, snapshotId }: Pick<MemorySource, 'id' | 'snapshotId'>): boolean {
-    const { sourceId, snapshotIds } = this.#what;
+  #isForgotten({ id, snapshotId }: Pick<MemorySource, 'id' | 'snapshotId'>): boolean {
+    const { sourceId, snapshotIds } = this.#forgotten;
     return (
       id === sourceId && (snapshotIds === undefined || (snapshotId !== undefined && snapshotIds.includes(snapshotId)))
     );
@@ -90,31 +90,31 @@ class Forgetting {
     await this.#changeSourceNote(jobs);
     const deadline = this.#pipeline.now() + 2 * this.#pipeline.limits.leaseMs;
     for (const job of jobs) {
-      while (!(await this.#tools.release(job))) {
+      while (!(await this.#tools.removeJob(job))) {
         if (this.#pipeline.now() > deadline)
           throw unavailable('A worker still reads the source; call forgetSource again.');
         await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
       }
-      this.#done.jobs++;
+      this.#counts.jobs++;
     }
   }
 
   async #jobs(): Promise<MemoryJob[]> {
     const found: MemoryJob[] = [];
     for await (const job of jobsOf(this.#pipeline, this.#work)) {
-      if (job.sourceId === this.#what.sourceId && this.#isMeant(parseJobInput(job).source)) found.push(job);
+      if (job.sourceId === this.#forgotten.sourceId && this.#isForgotten(parseJobInput(job).source)) found.push(job);
     }
     return found;
   }
 
   async #changeSourceNote(jobs: readonly MemoryJob[]): Promise<void> {
     await this.#commit(async () => {
-      const { note, revision } = await readLearningState(this.#pipeline, this.#work, this.#what.sourceId);
+      const { note, revision } = await readLearningState(this.#pipeline, this.#work, this.#forgotten.sourceId);
       const isRange = (input: JobInput): input is LearnInput => input.task === 'learn' || input.task === 'verbatim';
       const read = jobs.map(parseJobInput).filter(isRange);
       const marked = read.reduce((next, { range }) => withRange(next, range), note);
       const next = { ...marked, forgottenJobs: jobs.map(({ id }) => id) };
-      return { revision, operations: [sourceNoteOperation(this.#what.sourceId, next)] };
+      return { revision, operations: [sourceNoteOperation(this.#forgotten.sourceId, next)] };
     });
   }
 
@@ -125,12 +125,12 @@ class Forgetting {
     await this.#commit(async () => {
       const { revision, notes } = await store.notes(id, NOTES.quarantine, options);
       const operations: MemoryOperation[] = [];
-      this.#done.quarantined = 0;
+      this.#counts.quarantined = 0;
       for (const { key, value } of notes) {
         const items = quarantinedOf(value);
-        const kept = items.filter(({ source }) => !this.#isMeant(source));
+        const kept = items.filter(({ source }) => !this.#isForgotten(source));
         if (kept.length === items.length) continue;
-        this.#done.quarantined += items.length - kept.length;
+        this.#counts.quarantined += items.length - kept.length;
         operations.push(quarantineNote(key, kept));
       }
       for (const key of ['profile', 'summary'])
@@ -146,23 +146,23 @@ class Forgetting {
     let isMore = false;
     await this.#commit(async () => {
       const revision = await store.revision(id, options);
-      const all = await store.bySource(id, this.#what.sourceId, options);
-      const { snapshotIds } = this.#what;
-      const meant: Memory[] = [];
+      const all = await store.bySource(id, this.#forgotten.sourceId, options);
+      const { snapshotIds } = this.#forgotten;
+      const affected: Memory[] = [];
       for (const memory of all) {
-        if (snapshotIds === undefined || (await this.#everMeant(memory))) meant.push(memory);
-        if (meant.length === MOST_AT_ONCE) break;
+        if (snapshotIds === undefined || (await this.#wasFromForgotten(memory))) affected.push(memory);
+        if (affected.length === MOST_AT_ONCE) break;
       }
-      isMore = meant.length > 0;
-      return { revision, operations: await this.#replace(meant) };
+      isMore = affected.length > 0;
+      return { revision, operations: await this.#replace(affected) };
     });
     return isMore;
   }
 
-  async #everMeant(memory: Memory): Promise<boolean> {
+  async #wasFromForgotten(memory: Memory): Promise<boolean> {
     const { id, options } = this.#work;
     const was = await this.#pipeline.store.revisions(id, memory.id, options);
-    return [memory, ...was].some(({ sources }) => sources.some((source) => this.#isMeant(source)));
+    return [memory, ...was].some(({ sources }) => sources.some((source) => this.#isForgotten(source)));
   }
 
   async #replace(memories: readonly Memory[]): Promise<MemoryOperation[]> {
@@ -171,19 +171,19 @@ class Forgetting {
     const newIds: NewIds = new Map();
     const puts: MemoryDraft[] = [];
     for (const memory of memories) {
-      const sources = memory.sources.filter((source) => !this.#isMeant(source));
+      const sources = memory.sources.filter((source) => !this.#isForgotten(source));
       if (sources.length === 0) {
         newIds.set(memory.id, memory.supersededBy);
-        this.#done.removed++;
+        this.#counts.removed++;
         continue;
       }
       const id = otherId(memory);
       newIds.set(memory.id, id);
       puts.push({ ...(await this.#regenerated(memory, sources)), id });
-      this.#done.regenerated++;
+      this.#counts.regenerated++;
     }
-    puts.push(...(await this.#following(newIds)));
-    const all = puts.map((memory) => pointedTo(memory, newIds));
+    puts.push(...(await this.#predecessors(newIds)));
+    const all = puts.map((memory) => withNewSuccessor(memory, newIds));
     const vectors = await vectorsOf(
       this.#pipeline,
       all.map(({ text }) => text),
@@ -195,13 +195,13 @@ class Forgetting {
   }
 
   /** Memories whose `supersededBy` names a replaced memory. */
-  async #following(newIds: NewIds): Promise<MemoryDraft[]> {
+  async #predecessors(newIds: NewIds): Promise<MemoryDraft[]> {
     const found: MemoryDraft[] = [];
     for await (const memory of memoriesOf(this.#pipeline, this.#work)) {
       const { supersededBy } = memory;
       if (supersededBy === undefined || !newIds.has(supersededBy) || newIds.has(memory.id)) continue;
       found.push(memory);
-      if (successorOf(memory, newIds) === undefined) this.#done.reinstated++;
+      if (successorOf(memory, newIds) === undefined) this.#counts.reinstated++;
     }
     return found;
   }
@@ -214,7 +214,7 @@ class Forgetting {
     const topics = [...new Set(sources.flatMap((source) => source.topics ?? []))];
     const procedure = memory.kind === 'procedural' ? procedureOf(sources) : undefined;
     if (procedure) return withConfidence({ ...left, ...procedure, topics });
-    const text = await this.#merged(sources);
+    const text = await this.#mergedText(sources);
     const { data: _, schemaId, ...rest } = left;
     const data = sources.findLast((source) => source.data !== undefined)?.data;
     const shaped = data === undefined ? {} : { data, ...(schemaId !== undefined && { schemaId }) };
@@ -223,7 +223,7 @@ class Forgetting {
   }
 
   /** The statements of the sources as one text. */
-  async #merged(sources: readonly MemorySource[]): Promise<string> {
+  async #mergedText(sources: readonly MemorySource[]): Promise<string> {
     const statements = [...new Map(sources.map(({ statement }) => [sameFactKey(statement), statement])).values()];
     const { ask } = this.#tools;
     if (statements.length === 1) return statements[0]!;
@@ -240,17 +240,20 @@ class Forgetting {
   /** Lets jobs of the source commit again, and removes the remaining candidates of the forgotten ones. */
   async #finish(): Promise<void> {
     await this.#commit(async () => {
-      const { note, revision } = await readLearningState(this.#pipeline, this.#work, this.#what.sourceId);
+      const { note, revision } = await readLearningState(this.#pipeline, this.#work, this.#forgotten.sourceId);
       const { forgottenJobs = [], ...rest } = note;
       const splits = forgottenJobs.slice(0, 90).map((jobId) => splitOperation(jobId, undefined));
-      return { revision, operations: [...splits, sourceNoteOperation(this.#what.sourceId, { ...rest, seen: [] })] };
+      return {
+        revision,
+        operations: [...splits, sourceNoteOperation(this.#forgotten.sourceId, { ...rest, seen: [] })],
+      };
     });
   }
 
   async #commit(plan: () => Promise<{ revision: number; operations: MemoryOperation[] }>): Promise<void> {
-    const before = { ...this.#done };
+    const before = { ...this.#counts };
     await commitPlan(this.#pipeline, this.#work, () => {
-      Object.assign(this.#done, before);
+      Object.assign(this.#counts, before);
       return plan();
     });
   }
@@ -267,7 +270,7 @@ function otherId(memory: Memory): string {
  * The memory with the new id in `supersededBy`. If the memory that superseded it is removed, the one that superseded that takes its
  * place; without one the memory holds again.
  */
-function pointedTo(memory: MemoryDraft, newIds: NewIds): MemoryDraft {
+function withNewSuccessor(memory: MemoryDraft, newIds: NewIds): MemoryDraft {
   const { supersededBy } = memory;
   if (supersededBy === undefined || !newIds.has(supersededBy)) return memory;
   const id = successorOf(memory, newIds);

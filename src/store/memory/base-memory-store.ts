@@ -98,7 +98,7 @@ export interface MemoryTenant {
   addJob(job: MemoryJob, maxJobs: number): Awaitable<'added' | 'known' | 'full'>;
   /** Leases a job. */
   claimJob(request: ClaimRequest): Awaitable<MemoryJob | undefined>;
-  /** Renews, gives back, buries or removes a job. */
+  /** Renews the lease of a job, gives it back, marks it as dead or removes it. */
   changeJob(id: string, change: MemoryJobChange, now: number): Awaitable<void>;
   /** Jobs, the oldest first. */
   listJobs(request: JobsRequest): Awaitable<Page<MemoryJob>>;

@@ -75,7 +75,10 @@ export function checkOperations(operations: readonly MemoryOperation[], maxDimen
     } else throw invalidArgument("An operation's op is 'put', 'remove' or 'note'.");
   }
   assertDifferent([...puts.map((put) => put.memory.id), ...removes], 'The memory');
-  assertDifferent(notes.map(noteKey), 'The note');
+  assertDifferent(
+    notes.map(({ kind, key }) => JSON.stringify([kind, key])),
+    'The note',
+  );
   if (bytes > MAX_COMMIT_BYTES) {
     throw invalidArgument(
       `The operations of a commit take ${bytes} bytes as JSON; at most ${MAX_COMMIT_BYTES} are allowed. Make several commits.`,
@@ -83,11 +86,6 @@ export function checkOperations(operations: readonly MemoryOperation[], maxDimen
   }
   const raisesRevision = puts.length + removes.length > 0 || notes.some(({ kind }) => !isDerivedKind(kind));
   return { puts, removes, notes, raisesRevision };
-}
-
-/** A text for each note of a scope. */
-export function noteKey({ kind, key }: Pick<NoteOperation, 'kind' | 'key'>): string {
-  return JSON.stringify([kind, key]);
 }
 
 function assertDifferent(names: readonly string[], what: string): void {
@@ -206,7 +204,7 @@ export interface QueryRequest {
   readonly filter: MemoryFilter;
   /** Milliseconds since 1970; `undefined`: now. */
   readonly asOf: number | undefined;
-  /** At most so many. */
+  /** The most memories of the page. */
   readonly k: number;
   /** The position of the last memory of the page before. */
   readonly before: number | undefined;

@@ -59,7 +59,7 @@ export interface MemorySource {
   readonly type: 'bootstrap' | 'explicit' | 'implicit' | 'tool';
   /** 0 to 1: how far to trust it. */
   readonly trust: number;
-  /** What this source says, in the words of the memory. When other sources are forgotten, the memory is made anew from these statements. */
+  /** What this source says, in the words of the memory. When other sources are forgotten, the memory is made again from these statements. */
   readonly statement: string;
   /** What this source says, for a memory with `data`. */
   readonly data?: Json;
@@ -222,7 +222,7 @@ export interface MemoryQuery extends MemoryStoreOptions {
   filter?: MemoryFilter;
   /** Reads the scope as it was at this time (ISO 8601): each memory in its last revision by then. Default: as it is now. */
   asOf?: string;
-  /** At most so many, 1 to 1,000. Default: 100. */
+  /** The most items of a page, 1 to 1,000. Default: 100. */
   k?: number;
   /** `nextCursor` of the page before; not with `vector`. */
   cursor?: string;
@@ -275,11 +275,11 @@ export interface MemoryJob {
   readonly attempts: number;
   /** ISO 8601. */
   readonly createdAt: string;
-  /** Not before this time; ISO 8601. */
+  /** No worker takes it before this time; ISO 8601. */
   readonly dueAt: string;
-  /** Who holds it. */
+  /** The worker that holds it. */
   readonly owner?: string;
-  /** Until when; ISO 8601. */
+  /** When its lease ends; ISO 8601. */
   readonly leaseUntil?: string;
   /** Why the last attempt failed. */
   readonly error?: string;
@@ -300,7 +300,7 @@ export interface MemoryJobChange extends MemoryStoreOptions {
   dueAt?: string;
   /** The new value of `attempts`: a worker that stops subtracts its own attempt. Default: unchanged. */
   attempts?: number;
-  /** Why. */
+  /** Why the attempt failed. */
   error?: string;
   /** Milliseconds since 1970. Default: the clock of this process. */
   now?: number;
@@ -320,13 +320,13 @@ export interface MemoryErasure {
 
 /** Options of lists. */
 export interface MemoryPageOptions extends MemoryStoreOptions {
-  /** At most so many, 1 to 1,000. Default: 100. */
+  /** The most items of a page, 1 to 1,000. Default: 100. */
   limit?: number;
   /** `nextCursor` of the page before. */
   cursor?: string;
 }
 
-/** What a commit answers. */
+/** The result of a commit. */
 export interface MemoryCommitResult {
   /** The scope's revision. */
   revision: number;
@@ -340,7 +340,7 @@ export interface MemoryNotes {
   notes: MemoryNote[];
 }
 
-/** What a sweep answers. */
+/** The result of a sweep. */
 export interface MemorySweep {
   /** How many memories it removed. */
   removed: number;
@@ -418,7 +418,7 @@ export interface MemoryStore {
     options: MemoryStoreOptions & { owner: string; leaseMs: number; scope?: MemoryScopeId; now?: number },
   ): Promise<MemoryJob | undefined>;
 
-  /** Renews, gives back, buries or removes a job. A job that is not there is `ABORTED` for an owner, else `NOT_FOUND`. */
+  /** Renews the lease of a job, gives it back, marks it as dead or removes it. For a job that does not exist it throws `ABORTED` for an owner, else `NOT_FOUND`. */
   changeJob(id: string, change: MemoryJobChange): Promise<void>;
 
   /** Jobs of the tenant, oldest first. */
@@ -429,7 +429,7 @@ export interface MemoryStore {
   /** The scopes of the tenant that were written to and not erased since, and those that have jobs; in an order of the store's own. */
   listScopes(options?: MemoryPageOptions): Promise<Page<MemoryScopeId>>;
 
-  /** Removes memories whose `expiresAt` has passed, in all scopes of the tenant, and what an interrupted removal left. Answers how many memories. */
+  /** Removes memories whose `expiresAt` has passed, in all scopes of the tenant, and what an interrupted removal left. */
   sweep(options?: MemoryStoreOptions & { now?: number }): Promise<MemorySweep>;
 
   /** Removes a scope with everything in it, its jobs too. Raises its revision, so that a commit that expects an older one fails. */

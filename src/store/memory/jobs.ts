@@ -118,7 +118,7 @@ export function assertRevision(scopeKey: string, actual: number, expected: numbe
   if (expected === undefined || expected === actual) return;
   throw aborted(
     `The memories of ${describeMemoryScope(memoryScopeOfKey(scopeKey))} have the revision ${actual}, not ${expected} as this commit ` +
-      'expected. Read them again, and decide anew.',
+      'expected. Read them again, and repeat the change.',
   );
 }
 

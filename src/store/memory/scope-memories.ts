@@ -1,23 +1,22 @@
-import { encodeCursor } from '../list/page.ts';
+import type { Page } from '../contract.ts';
 import type { CommitOperations, QueryRequest } from './checks.ts';
 import type { Memory, MemoryChanges, MemoryHit, MemoryScopeId } from './contract.ts';
 import {
-  fits,
   isExpired,
   isSupportedBy,
-  nearest,
   nextVersion,
+  queryVersions,
   sequenceOf,
   versionAt,
   type MemoryVersion,
 } from './version.ts';
 
-/** What a commit makes of the memories of a scope. */
+/** The changes of a commit to the memories of a scope. */
 export interface MemoriesCommit {
   /** The scope's revision after it. */
   readonly revision: number;
   readonly versions: readonly MemoryVersion[];
-  /** Those that were there. */
+  /** The removed memories that existed. */
   readonly removed: readonly string[];
 }
 
@@ -50,13 +49,13 @@ export class ScopeMemories {
     return this.#memories.size;
   }
 
-  /** Sets the revisions, which the versions do not tell. */
+  /** Sets the revisions, which do not follow from the versions. */
   restore(revision: number, resetRevision: number): void {
     this.#revision = revision;
     this.#resetRevision = resetRevision;
   }
 
-  /** What a commit will make, without making it. */
+  /** The changes that a commit will make. */
   plan({ puts, removes, raisesRevision }: CommitOperations, now: number): MemoriesCommit {
     const revision = this.#revision + Number(raisesRevision);
     const versions = puts.map((put, i) => {
@@ -78,7 +77,7 @@ export class ScopeMemories {
     if (removed.length > 0) this.#resetRevision = revision;
   }
 
-  /** Removes all; answers how many memories, and versions of them from before. */
+  /** Removes all memories. Returns how many there were, and how many earlier versions of them. */
   clear(): { memories: number; revisions: number } {
     const memories = this.size;
     const revisions = this.versions().length - memories;
@@ -123,17 +122,8 @@ export class ScopeMemories {
     return { revision: this.#revision, changed: changed.map(({ memory }) => memory), isReset };
   }
 
-  query(request: QueryRequest): { items: MemoryHit[]; nextCursor?: string } {
-    const { vector, k, before = Infinity } = request;
-    const fitting = this.#at(request.asOf).filter((version) => version.sequence < before && fits(version, request));
-    if (vector) {
-      return {
-        items: nearest(fitting, vector, k).map(({ version, similarity }) => ({ memory: version.memory, similarity })),
-      };
-    }
-    const page = fitting.slice(0, k);
-    const items = page.map(({ memory }) => ({ memory }));
-    return fitting.length > k ? { items, nextCursor: encodeCursor([page.at(-1)!.sequence]) } : { items };
+  query(request: QueryRequest): Page<MemoryHit> {
+    return queryVersions(this.#at(request.asOf), request);
   }
 
   /** The last one first. */

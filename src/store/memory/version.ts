@@ -1,8 +1,10 @@
 import { freeze } from '../../json/immutable.ts';
 import { jsonEqual } from '../../json/value.ts';
+import type { Page } from '../contract.ts';
+import { encodeCursor } from '../list/page.ts';
 import { insertBest } from '../parts/insert-best.ts';
 import type { PutOperation, QueryRequest } from './checks.ts';
-import type { Memory, MemoryScopeId } from './contract.ts';
+import type { Memory, MemoryHit, MemoryScopeId } from './contract.ts';
 
 /** A memory as one commit left it. */
 export interface MemoryVersion {
@@ -94,19 +96,26 @@ export function isSupportedBy(versions: readonly MemoryVersion[], sourceId: stri
   return versions.some(({ memory }) => memory.sources.some(({ id }) => id === sourceId));
 }
 
-/** A version with the cosine of its vector and that of a query. */
-export interface NearVersion {
-  readonly version: MemoryVersion;
-  readonly similarity: number;
+/** The answer to a query over versions, which come last one first. */
+export function queryVersions(versions: readonly MemoryVersion[], request: QueryRequest): Page<MemoryHit> {
+  const { vector, k, before = Infinity } = request;
+  const fitting = versions.filter((version) => version.sequence < before && fits(version, request));
+  return vector ? { items: nearest(fitting, vector, k) } : pageOfVersions(fitting, k);
 }
 
-/** The `k` nearest, nearest first; those without a vector of as many dimensions are left out. */
-export function nearest(versions: Iterable<MemoryVersion>, vector: Float32Array, k: number): NearVersion[] {
-  const found: NearVersion[] = [];
-  for (const version of versions) {
-    if (version.vector?.length !== vector.length) continue;
-    const near = { version, similarity: cosine(version.vector, vector) };
-    insertBest(found, near, k, ({ similarity }) => similarity);
+/** A page of the first `k` versions. */
+export function pageOfVersions(versions: readonly MemoryVersion[], k: number): Page<MemoryHit> {
+  const page = versions.slice(0, k);
+  const items = page.map(({ memory }) => ({ memory }));
+  return versions.length > k ? { items, nextCursor: encodeCursor([page.at(-1)!.sequence]) } : { items };
+}
+
+/** The `k` nearest memories by cosine, nearest first; those without a vector of as many dimensions are left out. */
+function nearest(versions: readonly MemoryVersion[], vector: Float32Array, k: number): MemoryHit[] {
+  const found: Required<MemoryHit>[] = [];
+  for (const { memory, vector: own } of versions) {
+    if (own?.length !== vector.length) continue;
+    insertBest(found, { memory, similarity: cosine(own, vector) }, k, ({ similarity }) => similarity);
   }
   return found;
 }

@@ -43,14 +43,14 @@ export interface SharedLogs {
   readonly loads: KeyQueue;
 }
 
-/** A rewritten log has blocks of about so many bytes. */
+/** The size of a block in a rewritten log, in bytes. */
 const BLOCK_BYTES = 256 * 1024;
-/** So many lines of commits that put nothing are dropped together. */
+/** After this many commits that put nothing the log is rewritten without their lines. */
 const MOST_IDLE = 4000;
 
 /**
  * The log of a scope: the memories that each commit put, in order. A commit appends a line with these memories, and a tail, which commits
- * it. A commit that removes memories writes the log anew without them. Reading takes no lock; writing takes the scope's.
+ * it. A commit that removes memories rewrites the log without them. Reading takes no lock; writing takes the scope's.
  */
 export class MemoryLog {
   readonly path: string;

@@ -128,7 +128,7 @@ export class NoteFiles {
   }
 }
 
-/** The characters of a name that tell the kind. */
+/** The characters of a name that stand for the kind. */
 const KIND_LENGTH = 34;
 
 function nameOf({ kind, key }: { readonly kind: string; readonly key: string }): string {
@@ -138,6 +138,6 @@ function nameOf({ kind, key }: { readonly kind: string; readonly key: string }):
 
 function damaged(): Error {
   return dataLoss(
-    "A note of a memory store can't be read: its file is damaged. Restore it from a backup, or write the note anew.",
+    "A note of a memory store can't be read: its file is damaged. Restore it from a backup, or write the note again.",
   );
 }

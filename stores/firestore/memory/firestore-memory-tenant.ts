@@ -27,7 +27,14 @@ import type {
   MemorySweep,
 } from '../../../src/store/memory/contract.ts';
 import { memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
-import { fits, nearest, sequenceOf, versionAt, type MemoryVersion } from '../../../src/store/memory/version.ts';
+import {
+  fits,
+  pageOfVersions,
+  queryVersions,
+  sequenceOf,
+  versionAt,
+  type MemoryVersion,
+} from '../../../src/store/memory/version.ts';
 import { PAGE, type DocumentWrite } from '../database.ts';
 import { JobQueues } from './job-queues.ts';
 import { MemoryDatabase, type SharedMemories } from './memory-database.ts';
@@ -304,18 +311,11 @@ export class FirestoreMemoryTenant implements MemoryTenant {
         return versionAt(await this.#history(key, documents[i]!, head), asOf);
       }),
     );
-    const { before = Infinity, vector, k } = request;
-    const fitting = then.filter(
-      (one) => one !== undefined && one.sequence < before && fits(one, request),
-    ) as MemoryVersion[];
-    if (!vector)
-      return pageOfVersions(
-        fitting.toSorted((x, y) => y.sequence - x.sequence),
-        k,
-      );
-    return {
-      items: nearest(fitting, vector, k).map(({ version, similarity }) => ({ memory: version.memory, similarity })),
-    };
+    const found = then.filter((version) => version !== undefined);
+    return queryVersions(
+      found.toSorted((x, y) => y.sequence - x.sequence),
+      request,
+    );
   }
 
   /** What a memory was, and is as it was read. */
@@ -360,12 +360,6 @@ async function keptOf<T extends DocumentSnapshot>(head: Promise<ScopeHead>, docu
 
 function memoriesOf(versions: readonly MemoryVersion[]): Memory[] {
   return versions.map(({ memory }) => memory);
-}
-
-function pageOfVersions(found: readonly MemoryVersion[], k: number): Page<MemoryHit> {
-  const page = found.slice(0, k);
-  const items = page.map(({ memory }) => ({ memory }));
-  return found.length > k ? { items, nextCursor: encodeCursor([page.at(-1)!.sequence]) } : { items };
 }
 
 /** Marks everything in a scope as erased, in one write; the documents are removed later. */

@@ -119,14 +119,14 @@ export class JobQueues {
     return { items };
   }
 
-  /** The queues after one, by the names of their scopes' documents; answers the scopes' keys. */
+  /** The keys of the scopes whose queues come after one, with the names of the scopes' documents. */
   async scopesAfter(name: string, limit: number): Promise<[name: string, key: string][]> {
     const query = this.#data.queues.orderBy(FieldPath.documentId()).limit(limit);
     const found = await this.#data.database.query(name === '' ? query : query.startAfter(name));
     return found.map((document) => [document.id, keyIn(document)]);
   }
 
-  /** Removes the jobs of a scope; answers how many. */
+  /** Removes the jobs of a scope. Returns how many. */
   async erase(key: string): Promise<number> {
     const { database, jobs } = this.#data;
     const found = await database.query(jobs.where('scope', '==', hashName(key)).select());

@@ -47,7 +47,7 @@ export class ScopeCommits {
     return this.#data.untilMade('Committing memories', this.#key, () => this.#attempt(request));
   }
 
-  /** Removes the memories that have expired; answers how many. */
+  /** Removes the memories that have expired. Returns how many. */
   sweep(now: number): Promise<number> {
     return this.#data.untilMade('Sweeping memories', this.#key, async () => {
       const { database } = this.#data;

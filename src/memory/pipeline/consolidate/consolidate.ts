@@ -50,7 +50,7 @@ export async function consolidate(request: {
 }): Promise<Consolidated> {
   const { candidates, nearest, get, ask, guard, maxInvalidations } = request;
   const working = new WorkingMemories(maxInvalidations);
-  const open: { candidate: Candidate; near: readonly string[] }[] = [];
+  const undecided: { candidate: Candidate; near: readonly string[] }[] = [];
   const keyed = candidates.filter(({ key }) => key !== undefined);
   await addWithSuccessors(
     working,
@@ -68,11 +68,11 @@ export async function consolidate(request: {
       const same = working.findSame(candidate);
       if (same) working.corroborate(same, candidate);
       else if (near.length === 0 || !ask) working.create(candidate);
-      else open.push({ candidate, near: near.map(({ id }) => id) });
+      else undecided.push({ candidate, near: near.map(({ id }) => id) });
     }
   }
-  for (let i = 0; i < open.length; i += MOST_ASKED) {
-    const asked = open.slice(i, i + MOST_ASKED);
+  for (let i = 0; i < undecided.length; i += MOST_ASKED) {
+    const asked = undecided.slice(i, i + MOST_ASKED);
     const known = [...new Set(asked.flatMap(({ near }) => near))].flatMap((id) => working.active(id) ?? []);
     const facts = asked.map(({ candidate }) => candidate);
     const operations = await askOperations(ask!, known, facts);
@@ -139,18 +139,18 @@ async function apply(
   guard: Guard,
 ): Promise<string | undefined> {
   // Only those that still hold: an earlier operation may have replaced them.
-  const meant = (operation?.existing ?? []).flatMap((number) => working.active(known[number - 1]!.id) ?? []);
-  const [first] = meant;
+  const named = (operation?.existing ?? []).flatMap((number) => working.active(known[number - 1]!.id) ?? []);
+  const [first] = named;
   const op = operation?.op;
-  if (op === 'NOOP' && (operation!.existing ?? []).length === 0) working.ignore();
+  if (op === 'NOOP' && (operation!.existing ?? []).length === 0) working.counts.ignored++;
   else if (!first || op === 'CREATE') working.create(candidate);
   else if (op === 'NOOP') working.corroborate(first, candidate);
   else if (op === 'UPDATE') {
     // The model has written the sentence, so the guards check it, too.
     if ((await guard(operation!.text!, 'memory', candidate.source.type)) !== undefined) working.create(candidate);
     else working.update(first, candidate, operation!.text!);
-  } else if (!working.supersede(meant, candidate)) {
-    return tooMany(meant.length);
+  } else if (!working.supersede(named, candidate)) {
+    return tooMany(named.length);
   }
   return undefined;
 }

@@ -162,10 +162,6 @@ export class WorkingMemories {
     for (const { sha256 } of sources) this.outdated.add(sha256);
   }
 
-  ignore(): void {
-    this.counts.ignored++;
-  }
-
   #addSource(memory: MemoryDraft, candidate: Candidate, members: Partial<MemoryDraft>): void {
     const { sources } = memory;
     const change = isFull(sources)

@@ -19,8 +19,8 @@ export type Guard = (
 ) => Promise<string | undefined>;
 
 /**
- * Checks texts by the built-in rules, then by the application's guards. After a guard's timeout no guard is asked again, and all further
- * texts are stopped, so that a job waits only once.
+ * Checks texts by the built-in rules, then by the application's guards. After a guard has not answered in time, no guard is asked again and
+ * all further texts are stopped, so that a job waits only once.
  */
 export function guardOf(
   { scope, signal }: { scope: MemoryScope; signal: AbortSignal },

@@ -1,5 +1,3 @@
-/** Readings of a text: normalized, and with what line breaks, quotation marks, spacing, digits for letters, or Base64 may hide. */
-
 /** Latin letters by letters of other alphabets that look like them. */
 const LOOK_ALIKE: Readonly<Record<string, string>> = Object.fromEntries(
   [...'аaеeоoрpсcуyхxіiјjѕsԁdһhԛqԝwкkмmтtвbнnαaοoρpνvιiκkτtυuεeηnωw'.matchAll(/(.)(.)/gu)].map(([, from, to]) => [
@@ -19,9 +17,9 @@ const LEET: Readonly<Record<string, string>> = {
   $: 's',
 };
 
-/** Returns the normalized text, and its variants that line breaks, quotation marks, spacing, digits for letters, or Base64 may hide. */
+/** The normalized text, and the texts that line breaks, quotation marks, spaced letters, digits for letters, or Base64 may hide in it. */
 export function readingsOf(text: string): string[] {
-  const plain = legible(text);
+  const plain = normalized(text);
   const readings = [plain];
   const unbroken = plain.replaceAll(/ ?["\u201c-\u201e«»]+ ?|(?<!\n)\n(?!\n)/g, ' ');
   if (unbroken !== plain) readings.push(unbroken);
@@ -34,12 +32,12 @@ export function readingsOf(text: string): string[] {
   if (letters !== plain) readings.push(letters);
   for (const [encoded] of text.matchAll(/[A-Za-z0-9+/]{24,}={0,2}/g)) {
     const decoded = Buffer.from(encoded, 'base64').toString('utf8');
-    if (/^[\t\n\r\u0020-\u007e]{12,}$/.test(decoded)) readings.push(legible(decoded));
+    if (/^[\t\n\r\u0020-\u007e]{12,}$/.test(decoded)) readings.push(normalized(decoded));
   }
   return readings;
 }
 
-function legible(text: string): string {
+function normalized(text: string): string {
   return text
     .normalize('NFKC')
     .replaceAll(/[\p{Cf}\p{Mn}\u115f\u3164]/gu, '')
