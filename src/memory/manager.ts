@@ -11,7 +11,7 @@ import {
   unavailable,
 } from '../errors.ts';
 import type { Json } from '../json/value.ts';
-import { checkOptions, isAny, isBoolean, isFunction, isObject, isString } from '../store/check-options.ts';
+import { checkOptions, isAny, isBoolean, isFunction, isObject, isString, isWhole } from '../store/check-options.ts';
 import type { SnapshotStore } from '../store/contract.ts';
 import { itemsOf } from '../store/list/items-of.ts';
 import type { Memory, MemoryErasure, MemoryJob, MemoryPageOptions, MemoryScopeId } from '../store/memory/contract.ts';
@@ -22,14 +22,14 @@ import { readSession } from './attach/read-session.ts';
 import type { AttachedMemory, AttachOptions } from './attach/types.ts';
 import { backfillSessions, type BackfillOptions, type BackfillResult, type BackfillTools } from './backfill.ts';
 import { evaluateExtraction } from './evaluate.ts';
-import { noteOutcome, restoreMemory } from './pipeline/commit/change-memory.ts';
+import { noteOutcome, removeMemory, restoreMemory } from './pipeline/commit/change-memory.ts';
 import { readDerived } from './pipeline/commit/derived-notes.ts';
 import { modelAsker, withinTime, type AskModel, type Generates } from './pipeline/extract/ask-model.ts';
 import { readConsent, writeConsent } from './pipeline/guard/learning-state.ts';
 import { approveText, discardText, waitingTexts } from './pipeline/guard/review.ts';
 import { checkIngest, isListOf, isText } from './pipeline/ingest/check-ingest.ts';
 import { addJobs, type Enqueued, type IngestWhile, type Redact } from './pipeline/ingest/ingest.ts';
-import { skipSessions } from './pipeline/ingest/skip-sessions.ts';
+import { skipSession, skipSessions } from './pipeline/ingest/skip-sessions.ts';
 import { noteJobs, removeJobs, type ManagedJobs, type MemorySessions } from './pipeline/jobs/process-jobs.ts';
 import { MemoryWorker } from './pipeline/jobs/worker.ts';
 import { workOf, checkCall, type Pipeline } from './pipeline/pipeline.ts';
@@ -232,6 +232,36 @@ export class MemoryManager {
   }
 
   /**
+   * The memories of a scope that hold, the last changed first.
+   *
+   * @param options.includeInvalid Also those that were replaced or have expired. Default: false.
+   * @param options.limit The most memories of a page, 1 to 1,000. Default: 100.
+   * @param options.cursor `nextCursor` of the page before. Default: the first page.
+   */
+  async list(
+    options: ScopeOption & { includeInvalid?: boolean; limit?: number; cursor?: string },
+  ): Promise<{ items: Memory[]; nextCursor?: string }> {
+    const checks = { includeInvalid: isBoolean, limit: isWhole(1, 1000), cursor: isString };
+    const { id, options: tenant } = checkCall('list', options, checks);
+    const { includeInvalid = false, limit = 100, cursor } = options;
+    const page = await this.store.query(id, { ...tenant, filter: { includeInvalid }, k: limit, cursor });
+    return { ...page, items: page.items.map(({ memory }) => memory) };
+  }
+
+  /**
+   * Removes one memory with its revisions, for good: the messages that it was learned from are not read again. A memory that it has
+   * replaced does not hold again. Removes the profile and the summary as well, because they may say the same; the profile is made anew
+   * with the next facts.
+   *
+   * @throws `NOT_FOUND` when there is no such memory.
+   */
+  async remove(options: ScopeOption & { id: string }): Promise<void> {
+    const work = checkCall('remove', options, { id: isText }, ['id']);
+    await removeMemory(this.#pipeline, work, options.id);
+    this.#saveIndex(work.scope);
+  }
+
+  /**
    * Notes that memories were placed in a request, also as the answer of `load_memory`. The next commits of the scope write it, as a
    * revision of the memory in which only `lastUsedAt` is new.
    *
@@ -358,8 +388,9 @@ export class MemoryManager {
 
   /**
    * Removes a source's statements from memories and their revisions, jobs, quarantine, indexes and vectors. Removes the profile and the
-   * summary. Memories with other sources are made again from their statements. Messages that were read count as read, so they are not
-   * learned again. With `snapshotIds` only statements from these snapshots go, such as those of an abandoned branch.
+   * summary. Memories with other sources are made again from their statements. The messages of the source count as read, so they are not
+   * learned again: also those that were not read yet, if the source is a session of an agent of this process. With `snapshotIds` only
+   * statements from these snapshots go, such as those of an abandoned branch.
    *
    * @throws `UNAVAILABLE` when a worker of another process still reads the source; call it again.
    */
@@ -370,6 +401,7 @@ export class MemoryManager {
       'source',
     ]);
     const { source, snapshotIds } = options;
+    if (snapshotIds === undefined) await skipSession(this.#pipeline, work, this.#stores, source);
     const removeJob = (job: MemoryJob) => this.#worker.remove(job, work.options);
     return forget(this.#pipeline, work, { sourceId: source, snapshotIds }, { ask: this.#asker(), removeJob });
   }
@@ -423,11 +455,16 @@ export class MemoryManager {
     return exportScope(this.#pipeline, work, () => waitingTexts(this.#pipeline, work));
   }
 
-  /** Removes all data of a scope, the answer about consent included. Running jobs write nothing more. */
+  /**
+   * Removes all data of a scope, the answer about consent included. Running jobs write nothing more. What the sessions of agents with this
+   * memory hold by then counts as read, so it is not learned again; that needs a process that has these agents.
+   */
   async erase(options: ScopeOption): Promise<MemoryErasure> {
-    const { id, scope, options: tenant } = checkCall('erase', options);
-    this.#uses.delete(this.#keyOf(scope));
-    return this.store.erase(id, tenant);
+    const work = checkCall('erase', options);
+    this.#uses.delete(this.#keyOf(work.scope));
+    const erasure = await this.store.erase(work.id, work.options);
+    await skipSessions(this.#pipeline, work, this.#sessions);
+    return erasure;
   }
 
   /**

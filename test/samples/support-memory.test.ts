@@ -70,6 +70,13 @@ test('remembers a customer, says what and why, and forgets on request, in the sa
   expect(told).toMatch(/- The customer says: "I always pay by card\." You said so in a conversation on /);
   expect(await recall(BEN)).toBe('I remember nothing of you.');
 
+  expect((await chat.send('Forget that I always pay by card.')).text).toBe('It is forgotten.');
+  expect((await chat.send('Forget my order.')).text).toContain(
+    'The most similar ones:\n- The customer says: "I prefer',
+  );
+  await memory.settled();
+  expect((await recall()).match(/^- .*$/gm)).toEqual([expect.stringContaining('express delivery')]);
+
   expect((await chat.send('Forget me')).text).toContain('I have forgotten all');
   await chat.send('Where is order 1042?');
   await memory.settled();

@@ -38,7 +38,7 @@ export function defineSupportAgent(
   const attached = memory?.attach({
     scope: 'user',
     preload: { k: 5, maxTokens: 500 },
-    tools: ['load_memory', 'create_memory'],
+    tools: ['load_memory', 'create_memory', 'forget_memory'],
   });
   return defineAgent(ai, {
     name: 'support',
@@ -52,9 +52,7 @@ export function defineSupportAgent(
       defineRequestRefund(ai, book),
       defineSetStyle(ai),
       defineStartReport(ai, reporter),
-      ...(memory && attached
-        ? [defineShowMemories(ai, memory), defineForgetCustomer(ai, { memory, attached, store })]
-        : []),
+      ...(memory ? [defineShowMemories(ai, memory), defineForgetCustomer(ai, memory)] : []),
     ],
     use: [countTurns(ai), ...model.use],
     stateSchema: SupportStateSchema,

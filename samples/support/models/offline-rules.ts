@@ -5,7 +5,7 @@ import type { FindOrderOutput } from '../agent/tools/find-order.ts';
 import type { ListOrdersOutput } from '../agent/tools/list-orders.ts';
 import type { RefundOutput } from '../agent/tools/request-refund.ts';
 import type { StartReportOutput } from '../agent/tools/start-report.ts';
-import { askedToRemember, memoryOf } from './offline-memories.ts';
+import { askedToForget, askedToRemember, memoryOf } from './offline-memories.ts';
 import { SAY, sayFound, sayListed, sayMemories, sayNoRefund, sayPolicy, sayRefunded } from './offline-words.ts';
 
 /** What the offline model does next: ask for a tool, or say something. */
@@ -19,7 +19,7 @@ export type Intent =
   | { kind: 'order'; orderId: string }
   | { kind: 'refund'; orderId: string; reason: string }
   | { kind: 'style'; style: 'brief' | 'full' }
-  | { kind: 'remember'; sentence: string }
+  | { kind: 'remember' | 'forgetOne'; sentence: string }
   | { kind: 'memories' | 'forget' };
 
 type Messages = readonly MessageData[];
@@ -34,6 +34,7 @@ export interface Outputs {
   showMemories: ShowMemoriesOutput;
   forgetCustomer: { forgotten: number };
   create_memory: string;
+  forget_memory: string;
 }
 
 const REFUND = /\b(refund|money back|return|send (it|this|them) back)/i;
@@ -86,6 +87,10 @@ export function planReply(messages: Messages): Plan {
       const answer = resultOf(turn, 'create_memory');
       return answer ? { text: answer } : step('create_memory', { memory: memoryOf(intent.sentence) });
     }
+    case 'forgetOne': {
+      const answer = resultOf(turn, 'forget_memory');
+      return answer ? { text: answer } : step('forget_memory', { memory: memoryOf(intent.sentence) });
+    }
     case 'memories': {
       const shown = resultOf(turn, 'showMemories');
       return shown ? { text: sayMemories(shown) } : step('showMemories', {});
@@ -107,6 +112,8 @@ export function understand(text: string, before: Messages): Intent {
   if (sentence) return { kind: 'remember', sentence };
   if (MEMORIES.test(text)) return { kind: 'memories' };
   if (FORGET.test(text)) return { kind: 'forget' };
+  const forgettable = askedToForget(text);
+  if (forgettable) return { kind: 'forgetOne', sentence: forgettable };
   if (BRIEF.test(text)) return { kind: 'style', style: 'brief' };
   if (FULL.test(text)) return { kind: 'style', style: 'full' };
   if (REPORT.test(text)) return { kind: 'report' };

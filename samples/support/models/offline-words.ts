@@ -10,6 +10,7 @@ const EXAMPLES = `- Where is order **1042**?
 - Write the monthly **report**.
 - **Remember** that I prefer express delivery.
 - **What do you remember about me?**
+- **Forget** that I prefer express delivery.
 - **Forget me**.`;
 
 /** What the offline model says when no tool is needed. */
@@ -45,7 +46,7 @@ export function sayListed({ customer, orders }: ListOrdersOutput): string {
 
 export function sayMemories({ memories }: ShowMemoriesOutput): string {
   if (memories.length === 0) return 'I remember nothing of you.';
-  return `I remember this of you:\n\n${memories.map(({ memory, why }) => `- ${memory} ${why}`).join('\n')}\n\nSay **forget me** and I forget it.`;
+  return `I remember this of you:\n\n${memories.map(({ memory, why }) => `- ${memory} ${why}`).join('\n')}\n\nSay **forget** and what, or **forget me** for all of it.`;
 }
 
 export function sayNoRefund({ order, problem }: FindOrderOutput): string {

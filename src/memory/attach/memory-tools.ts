@@ -3,9 +3,11 @@ import { getAsyncContext, getContext, type ActionContext } from '@genkit-ai/core
 import { z, type MessageData, type ToolArgument } from 'genkit';
 import { quote } from '../../errors.ts';
 import { CURRENT_SESSION, viewOf, type Session } from '../../session/session.ts';
+import type { Memory } from '../../store/memory/contract.ts';
 import type { MemoryManager } from '../manager.ts';
 import { isMemoryTool } from '../memory-tool-names.ts';
 import type { MemoryScope } from '../scopes.ts';
+import { sameFactKey } from '../pipeline/consolidate/duplicates.ts';
 import type { MemoryFact, MemoryTopic } from '../types.ts';
 import type { AttachSettings } from './settings.ts';
 import { memoryLine, noteUses } from './retrieve.ts';
@@ -37,6 +39,7 @@ export function memoryTools(setting: ToolSetting): MakeTools {
   const make: Record<MemoryToolName, (setting: ToolSetting) => (isUserAlone: () => boolean) => ToolArgument> = {
     load_memory: loadMemory,
     create_memory: createMemory,
+    forget_memory: forgetMemory,
   };
   const makers = setting.settings.tools.map((name) => make[name](setting));
   return (isUserAlone) => makers.map((maker) => maker(isUserAlone));
@@ -118,6 +121,44 @@ function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetti
       return status === 'full'
         ? 'It could not be kept just now.'
         : 'It will be remembered, unless a check keeps it back.';
+    });
+}
+
+/** The confidence and the date that {@link memoryLine} adds. */
+const LINE_END = /\s*\(\d\.\d\d, \d{4}-\d\d-\d\d\)$/;
+
+/** Removes what the user names, if a memory says that and nothing else: the model must not choose among memories that are only similar. */
+function forgetMemory({ manager, settings, scopesOf }: ToolSetting) {
+  const config = {
+    name: 'forget_memory',
+    description:
+      'Removes one memory for good. Call it only when the user asks to have something forgotten. If no memory says exactly that, nothing is removed, and the answer names the most similar ones.',
+    inputSchema: z.object({
+      memory: z.string().describe('The text of the memory, in its own words: "The user prefers a window seat."'),
+    }),
+    outputSchema: z.string(),
+  };
+  return (isUserAlone: () => boolean): ToolArgument =>
+    dynamicTool(config, async ({ memory }, options) => {
+      // Memories of an app are not the user's own.
+      const scopes = scopesOf(turnOf(options.context)).filter(({ kind }) => kind !== 'app');
+      if (scopes.length === 0) return NO_USER;
+      if (!isUserAlone()) return 'Nothing was forgotten: a tool has answered since the user asked. Ask the user again.';
+      const text = memory.replace(LINE_END, '');
+      const similar: Memory[] = [];
+      for (const scope of scopes) {
+        const { memories } = await manager.search({ scope, query: text, k: settings.k });
+        const found = memories.map((one) => one.memory);
+        const same = found.find((one) => sameFactKey(one.text) === sameFactKey(text));
+        if (same) {
+          await manager.remove({ scope, id: same.id });
+          return 'It is forgotten.';
+        }
+        similar.push(...found);
+      }
+      if (similar.length === 0) return 'Nothing like that is remembered.';
+      const lines = similar.slice(0, settings.k).map((one) => `- ${one.text}`);
+      return `Nothing was forgotten, because no memory says exactly that. The most similar ones:\n${lines.join('\n')}`;
     });
 }
 

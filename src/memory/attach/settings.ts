@@ -28,7 +28,7 @@ export interface AttachSettings {
 }
 
 const KINDS = new Set<unknown>(['user', 'session', 'app']);
-const TOOLS = new Set<unknown>(['load_memory', 'create_memory']);
+const TOOLS = new Set<unknown>(['load_memory', 'create_memory', 'forget_memory']);
 const PLACES = ['system', 'before-history', 'before-prompt'] as const;
 
 const isScope: OptionCheck = (value) => {
@@ -40,7 +40,7 @@ const isScope: OptionCheck = (value) => {
 const isTools: OptionCheck = (value) =>
   Array.isArray(value) && value.every((name) => TOOLS.has(name))
     ? undefined
-    : "a list of 'load_memory' and 'create_memory'";
+    : "a list of 'load_memory', 'create_memory' and 'forget_memory'";
 
 /**
  * Checks the options, and applies the defaults.

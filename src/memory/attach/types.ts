@@ -11,7 +11,7 @@ import type { IngestResult } from '../types.ts';
 export type MemoryPlacement = 'system' | 'before-history' | 'before-prompt';
 
 /** The memory tools for a model. */
-export type MemoryToolName = 'load_memory' | 'create_memory';
+export type MemoryToolName = 'load_memory' | 'create_memory' | 'forget_memory';
 
 /** The search before the first model call of a turn. */
 export interface PreloadOptions {

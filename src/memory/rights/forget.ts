@@ -8,6 +8,7 @@ import { sameFactKey } from '../pipeline/consolidate/duplicates.ts';
 import { procedureOf } from '../pipeline/consolidate/procedures.ts';
 import { withoutEnd, keyedIds, strongestStatement } from '../pipeline/consolidate/working-memories.ts';
 import { commitPlan } from '../pipeline/commit/commit-plan.ts';
+import { withoutDerived } from '../pipeline/commit/derived-notes.ts';
 import { vectorsOf, type AskModel } from '../pipeline/extract/ask-model.ts';
 import { readLearningState, sourceNoteOperation, splitOperation } from '../pipeline/guard/learning-state.ts';
 import { quarantinedOf, quarantineNote } from '../pipeline/guard/quarantine-note.ts';
@@ -133,9 +134,7 @@ class SourceRemoval {
         this.#counts.quarantined += items.length - kept.length;
         operations.push(quarantineNote(key, kept));
       }
-      for (const key of ['profile', 'summary'])
-        operations.push({ op: 'note', kind: NOTES.derived, key, value: undefined });
-      return { revision, operations };
+      return { revision, operations: [...operations, ...withoutDerived()] };
     });
   }
 

@@ -139,10 +139,17 @@ class Erasure {
   }
 
   async #delete(sessionIds: readonly string[]): Promise<void> {
-    const { context } = this.#options;
-    // Before the sessions: without them it is unknown whose memories these are.
     const ids = new Set(sessionIds);
-    await this.#eraseMemories((scope) => scope.scope === 'session' && ids.has(scope.sessionId));
+    const eraseMemories = () => this.#eraseMemories((scope) => scope.scope === 'session' && ids.has(scope.sessionId));
+    // Before the sessions: without them it is unknown whose memories these are.
+    await eraseMemories();
+    await this.#deleteSessions(sessionIds);
+    // While the sessions are there, the memory marks their messages as read.
+    await eraseMemories();
+  }
+
+  async #deleteSessions(sessionIds: readonly string[]): Promise<void> {
+    const { context } = this.#options;
     if (this.#store.deleteSessions) {
       this.#count(await this.#store.deleteSessions({ sessionIds, context }));
       return;

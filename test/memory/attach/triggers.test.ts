@@ -250,6 +250,22 @@ describe('an agent learns', () => {
     expect(await textsOf(memories)).toEqual(['The user said: I like gin.', 'The user said: I like rum.']);
   });
 
+  test.each(['erase', 'forgetSource'] as const)('nothing that was said before %s', async (remove) => {
+    const { memory, memories, scope, chat, attached } = learning({ everyTurns: 1_000, onIdleMs: 1_000_000 });
+    const said = chat();
+    await said.send('I like tea.');
+    await attached.endSession({ sessionId: said.sessionId!, context: ADA, wait: true });
+    // One that nothing has read yet.
+    await said.send('I like gambling.');
+    if (remove === 'erase') await memory.erase({ scope });
+    else await memory.forgetSource({ scope, source: said.sessionId! });
+    await processMemoryJobs(memory);
+    expect(await textsOf(memories)).toEqual([]);
+    await said.send('I like rum.');
+    await attached.endSession({ sessionId: said.sessionId!, context: ADA, wait: true });
+    expect(await textsOf(memories)).toEqual(['The user said: I like rum.']);
+  });
+
   test('nothing where the user does not wish it, or with learn: false', async () => {
     const { memory, memories, scope, chat, reports } = learning({ everyTurns: 1 });
     await memory.consent.set(scope, 'off');

@@ -50,6 +50,49 @@ async function livingIn(...cities: string[]) {
   return { ...set, idOf };
 }
 
+describe('list and remove', () => {
+  test('list the memories that hold, the last changed first, in pages; the others on request', async () => {
+    const { memory, scope, clock, store } = await livingIn('Paris', 'Berlin');
+    for (const thing of ['tea', 'jazz']) {
+      clock.now += 1000;
+      await store.commit(ID, [{ op: 'put', memory: draft(thing, `The user likes ${thing}.`) }], { now: clock.now });
+    }
+    const first = await memory.list({ scope, limit: 2 });
+    expect(first.items.map(({ text }) => text)).toEqual(['The user likes jazz.', 'The user likes tea.']);
+    const second = await memory.list({ scope, limit: 2, cursor: first.nextCursor! });
+    expect(second.items.map(({ text }) => text)).toEqual(['The user lives in Berlin.']);
+    expect(second.nextCursor).toBeUndefined();
+    expect((await memory.list({ scope, includeInvalid: true })).items).toHaveLength(4);
+    await expect(memory.list({ scope, limit: 0 })).rejects.toThrow(/limit.* from 1 to 1000/);
+  });
+
+  test('remove leaves nothing of a memory; what it had replaced does not hold again, and nothing is learned again', async () => {
+    const { memory, scope, store, idOf } = await livingIn('Paris', 'Berlin');
+    const id = idOf('Berlin');
+    await memory.remove({ scope, id });
+    expect(await everything(store)).not.toContain('Berlin');
+    expect(await textsOf(store)).toEqual([]);
+    const again = { scope, source: { id: 'Berlin' }, memories: ['The user lives in Berlin.'], wait: true } as const;
+    expect(await memory.ingest(again)).toMatchObject({ status: 'known' });
+    await expect(memory.remove({ scope, id })).rejects.toMatchObject({ status: 'NOT_FOUND' });
+  });
+
+  test('remove takes the profile along, which the next fact makes anew', async () => {
+    const { memory, scope, model } = setUp({
+      profile: z.object({ drink: z.string().optional() }),
+      replies: [JSON.stringify({ drink: 'tea' }), JSON.stringify({ drink: 'rum' })],
+    });
+    await memory.create({ scope, memory: 'The user drinks tea.' });
+    expect(await memory.profile({ scope })).toEqual({ drink: 'tea' });
+    const { items } = await memory.list({ scope });
+    await memory.remove({ scope, id: items[0]!.id });
+    expect(await memory.profile({ scope })).toBeUndefined();
+    await memory.create({ scope, memory: 'The user drinks rum.' });
+    expect(await memory.profile({ scope })).toEqual({ drink: 'rum' });
+    expect(JSON.stringify(model.requests[1])).not.toContain('tea');
+  });
+});
+
 describe('restore', () => {
   test('ends the memory that holds in its place, after several replacements and back again', async () => {
     const { memory, scope, store, idOf } = await livingIn('Paris', 'Berlin', 'Rome');

@@ -1,7 +1,6 @@
-import { z, type ActionContext } from 'genkit';
-import { currentSession, type AgentsGenkit, type SessionSummary, type SnapshotStore } from 'genkitx-agents';
-import type { AttachedMemory, Memory, MemoryManager } from 'genkitx-agents/memory';
-import type { SupportState } from '../state.ts';
+import { z } from 'genkit';
+import type { AgentsGenkit } from 'genkitx-agents';
+import type { Memory, MemoryManager } from 'genkitx-agents/memory';
 
 const OutputSchema = z.object({ memories: z.array(z.object({ memory: z.string(), why: z.string() })) });
 
@@ -29,15 +28,8 @@ export function defineShowMemories(ai: AgentsGenkit, memory: MemoryManager) {
   );
 }
 
-export interface ForgetCustomerOptions {
-  memory: MemoryManager;
-  attached: AttachedMemory;
-  /** Where the customer's conversations are. */
-  store: SnapshotStore<SupportState>;
-}
-
-/** Forgets all that is remembered of the customer who is signed in. */
-export function defineForgetCustomer(ai: AgentsGenkit, { memory, attached, store }: ForgetCustomerOptions) {
+/** Forgets all that is remembered of the customer who is signed in. What was said until now is not learned again. */
+export function defineForgetCustomer(ai: AgentsGenkit, memory: MemoryManager) {
   return ai.defineTool(
     {
       name: 'forgetCustomer',
@@ -47,40 +39,10 @@ export function defineForgetCustomer(ai: AgentsGenkit, { memory, attached, store
       outputSchema: z.object({ forgotten: z.number() }),
     },
     async (_input, { context }) => {
-      const scope = memory.scopeFor('user', { context });
-      const sources = new Set([currentSession().sessionId]);
-      for await (const { sessionId } of sessionsOf(store, context)) sources.add(sessionId);
-      // Makes jobs of messages that were not read yet. forgetSource removes the jobs, and the messages then count as read.
-      for (const sessionId of sources) await attached.endSession({ sessionId, context }).catch(ignoreNotFound);
-      let forgotten = 0;
-      for await (const { memory: known, revisions = [] } of memory.export({ scope })) {
-        for (const { id } of [known, ...revisions].flatMap((one) => one?.sources ?? [])) sources.add(id);
-        if (known) forgotten++;
-      }
-      // Not erase, after which conversations that go on would be learned from anew.
-      for (const source of sources) await memory.forgetSource({ scope, source });
-      return { forgotten };
+      const { memories } = await memory.erase({ scope: memory.scopeFor('user', { context }) });
+      return { forgotten: memories };
     },
   );
-}
-
-/** The conversations of the customer who is signed in. */
-async function* sessionsOf(
-  store: SnapshotStore<SupportState>,
-  context: ActionContext | undefined,
-): AsyncGenerator<SessionSummary> {
-  const ownerId = context?.auth?.['uid'] as string;
-  let cursor: string | undefined;
-  do {
-    const page = await store.listSessions({ ownerId, context, ...(cursor !== undefined && { cursor }) });
-    yield* page.items;
-    cursor = page.nextCursor;
-  } while (cursor !== undefined);
-}
-
-/** A conversation is in no store in its first turn, and may be deleted meanwhile. */
-function ignoreNotFound(error: { status?: string }): void {
-  if (error.status !== 'NOT_FOUND') throw error;
 }
 
 function reasonFor({ sources }: Memory): string {

@@ -5,6 +5,7 @@ import { countOf, withConfidence } from '../consolidate/confidence.ts';
 import { withoutEnd } from '../consolidate/working-memories.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { commitPlan } from './commit-plan.ts';
+import { withoutDerived } from './derived-notes.ts';
 
 type Stored = Pick<Pipeline, 'store' | 'now'>;
 
@@ -41,6 +42,22 @@ export function restoreMemory(pipeline: Stored, target: ScopeTarget, id: string)
       !(replaced && (await hasReplacedBoth(pipeline, target, last, replaced, memory)));
     const validTo = new Date(pipeline.now()).toISOString();
     return [withoutEnd(memory), ...(isEnded ? [{ ...last, validTo, supersededBy: id }] : [])];
+  });
+}
+
+/**
+ * Removes a memory with its revisions. The profile and the summary go as well, because they may say the same; the profile is made anew
+ * with the next facts.
+ *
+ * @throws `NOT_FOUND` when there is no such memory.
+ */
+export async function removeMemory(pipeline: Stored, target: ScopeTarget, id: string): Promise<void> {
+  const { store } = pipeline;
+  await commitPlan(pipeline, target, async () => {
+    const revision = await store.revision(target.id, target.options);
+    const [memory] = await store.get(target.id, [id], target.options);
+    if (!memory) throw notFound(`There is no memory ${quote(id)}.`);
+    return { revision, operations: [{ op: 'remove', id }, ...withoutDerived()] };
   });
 }
 

@@ -1,6 +1,7 @@
 import type { SnapshotStore } from '../../../store/contract.ts';
 import { listAllSnapshots, sessionsOldestFirst } from '../../../store/list/items-of.ts';
 import { memoryScopeKey } from '../../../store/memory/scope.ts';
+import { readSession } from '../../attach/read-session.ts';
 import { targetOf } from '../../scopes.ts';
 import { commitPlan } from '../commit/commit-plan.ts';
 import { readLearningState, sourceNoteOperation } from '../guard/learning-state.ts';
@@ -17,13 +18,24 @@ export async function skipSessions(pipeline: Pipeline, work: ScopeWork, all: Ite
     for await (const session of sessionsOldestFirst(store, { ...options, ...owner })) {
       const scope = scopeOf(session, options.context);
       if (scope && memoryScopeKey(targetOf(scope).id) === memoryScopeKey(id))
-        await skipSession(pipeline, work, store, session.sessionId);
+        await skipBranches(pipeline, work, store, session.sessionId);
     }
   }
 }
 
+/** As {@link skipSessions}, for one session. Does nothing if the scope has no such session. */
+export async function skipSession(
+  pipeline: Pipeline,
+  work: ScopeWork,
+  stores: Iterable<SnapshotStore>,
+  sessionId: string,
+): Promise<void> {
+  for (const store of stores)
+    if (await readSession(store, work.scope, sessionId)) await skipBranches(pipeline, work, store, sessionId);
+}
+
 /** Marks the messages of all branches, because a user may continue any of them. */
-async function skipSession(
+async function skipBranches(
   pipeline: Pipeline,
   work: ScopeWork,
   sessions: SnapshotStore,
