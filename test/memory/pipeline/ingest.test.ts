@@ -50,6 +50,15 @@ describe('ingest', () => {
     expect(text).not.toContain('I always want a window seat.');
   });
 
+  test('tells the model the date of the messages', async () => {
+    const { memory, model: asked, scope } = setUp({ replies: [extraction()] });
+    const at = '2026-11-25T09:00:00Z';
+    await memory.ingest({ scope, source: { ...source, at }, messages: [user('I fly tomorrow.')], wait: true });
+    expect(asked.requests[0]!.messages.at(-1)!.content[0]!.text).toContain(
+      'The messages are of Wednesday, 2026-11-25.',
+    );
+  });
+
   test('asks about what is near, by numbers, and an older fact ceases to hold', async () => {
     const {
       clock,

@@ -44,12 +44,14 @@ export async function extractFacts(
     readonly messages: readonly MessageData[];
     /** The index of each message in its session. */
     readonly positions: readonly number[];
+    /** When they were said, ISO 8601 in UTC. */
+    readonly at: string;
     readonly summary: string | undefined;
     /** The most characters of the new summary; `0`: no summary. */
     readonly summaryLength: number;
   },
 ): Promise<Extracted> {
-  const { topics, messages, positions, summary, summaryLength } = request;
+  const { topics, messages, positions, at, summary, summaryLength } = request;
   const known = new Set(topics.map(({ label }) => label));
   const notes =
     summary === undefined
@@ -61,7 +63,7 @@ export async function extractFacts(
       : 'Answer the memories.';
   const answer = await ask({
     system: `${INSTRUCTIONS}\n\nTopics:\n${describeTopics(topics)}`,
-    prompt: [{ text: notes + conversation(messages, positions, wanted) }, ...mediaOf(messages)],
+    prompt: [{ text: `${notes}${dateOf(at)}\n${conversation(messages, positions, wanted)}` }, ...mediaOf(messages)],
     schema: Extraction,
     fault: ({ memories }) => {
       for (const { topics: labels, data, messages: numbers = [] } of memories) {
@@ -84,6 +86,12 @@ export async function extractFacts(
   });
   const next = summaryLength > 0 && answer.summary !== undefined ? beginning(answer.summary, summaryLength) : undefined;
   return { facts, summary: next };
+}
+
+/** The date of the messages, for words such as "tomorrow". */
+function dateOf(at: string): string {
+  const weekday = new Date(at).toLocaleDateString('en', { weekday: 'long', timeZone: 'UTC' });
+  return `The messages are of ${weekday}, ${at.slice(0, 10)}.`;
 }
 
 /** The messages as text for a prompt; `wanted` says what to answer. */

@@ -95,14 +95,14 @@ async function learnFromMessages(
   const said = passed.filter(({ message }) => message.role !== 'tool').map(withoutToolParts);
   if (input.task === 'verbatim' || pipeline.extract === 'verbatim')
     return { candidates: said.map((one) => verbatimCandidate(input, one, origin)), quarantined };
-  const { facts, summary: next } = await extract(pipeline, context, said, summary);
+  const { facts, summary: next } = await extract(pipeline, context, said, source.at, summary);
   const messageAt = (at: number) => said.find(({ position }) => position === at)?.message;
   const candidates = facts.flatMap((fact) => {
     const type = source.type ?? typeOfFact(fact, messageAt);
     return type === undefined ? [] : [candidateOf(fact, type, rangeOf(fact, input), origin)];
   });
   const answers = pipeline.learnFromTools ? passed.flatMap(toolAnswers) : [];
-  const fromTools = await extract({ ...pipeline, summary: false }, context, answers, undefined);
+  const fromTools = await extract({ ...pipeline, summary: false }, context, answers, source.at, undefined);
   for (const fact of fromTools.facts) candidates.push(candidateOf(fact, 'tool', rangeOf(fact, input), origin));
   return { candidates, quarantined, summary: next };
 }
@@ -112,6 +112,7 @@ async function extract(
   { extract: extractor, topics, limits, summary: keepsSummary }: Pipeline,
   { scope, ask, signal }: LearnContext,
   placed: readonly PlacedMessage[],
+  at: string,
   summary: string | undefined,
 ): Promise<Extracted> {
   if (placed.length === 0) return { facts: [], summary: undefined };
@@ -126,7 +127,7 @@ async function extract(
     return { facts: found.map((fact) => (typeof fact === 'string' ? { text: fact } : fact)), summary: undefined };
   }
   const summaryLength = keepsSummary ? limits.summaryLength : 0;
-  return extractFacts(mustAsk(ask), { topics, messages, positions, summary, summaryLength });
+  return extractFacts(mustAsk(ask), { topics, messages, positions, at, summary, summaryLength });
 }
 
 /** Throws without a model: the job may come from a process that has one. */
