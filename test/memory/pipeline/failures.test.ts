@@ -1,7 +1,7 @@
 /** What becomes of jobs when the model, a worker or the queue fails. */
 import { memoryManager, processMemoryJobs } from 'genkitx-agents/memory';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { extraction, setUp, textsOf, until, user } from './support.ts';
+import { extraction, operations, setUp, textsOf, until, user } from './support.ts';
 
 const source = { id: 'session-1' };
 const messages = [user('I always want a window seat.')];
@@ -57,6 +57,51 @@ describe('a job that fails', () => {
     expect(await memory.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'committed' });
     expect(model.requests).toHaveLength(2);
     expect(await textsOf(store)).toHaveLength(1);
+  });
+
+  test('members that are null count as absent, and so does data that no topic has a schema for', async () => {
+    const window = 'The user prefers a window seat.';
+    const { memory, model, scope, store } = setUp({
+      summary: true,
+      replies: [
+        JSON.stringify({
+          memories: [
+            {
+              text: window,
+              topics: ['USER_PREFERENCES'],
+              messages: null,
+              importance: null,
+              explicit: null,
+              data: null,
+            },
+            { text: 'The user flies often.', topics: ['USER_PREFERENCES'], data: {} },
+          ],
+          summary: null,
+        }),
+        extraction('The user likes a window seat when flying.'),
+        operations({ new: 1, op: 'CREATE', existing: null, text: null }),
+      ],
+    });
+    expect(await memory.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'committed' });
+    expect(await textsOf(store)).toEqual(['The user flies often.', window]);
+    const { items } = await store.query({ scope: 'user', appName: 'default', userId: 'ada' });
+    for (const { memory: kept } of items) {
+      expect(kept).toMatchObject({ importance: 0.5, sources: [{ type: 'implicit' }] });
+      expect(kept).not.toHaveProperty('data');
+    }
+    expect(await memory.summary({ scope })).toBeUndefined();
+    await memory.ingest({ scope, source: { id: 'session-2' }, messages, wait: true });
+    expect(await textsOf(store)).toHaveLength(3);
+    expect(model.requests).toHaveLength(3);
+  });
+
+  test('numbers of messages that are still wrong after the repair are left out', async () => {
+    const wrong = extraction({ text: 'The user prefers a window seat.', messages: [0, 7] });
+    const { memory, model, scope, store } = setUp({ replies: [wrong, wrong] });
+    expect(await memory.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'committed' });
+    expect(JSON.stringify(model.requests[1])).toContain('messages may hold the numbers');
+    const { items } = await store.query({ scope: 'user', appName: 'default', userId: 'ada' });
+    expect(items).toMatchObject([{ memory: { sources: [{ from: 0, to: 1 }] } }]);
   });
 
   test('an answer that is malformed twice fails the attempt', async () => {

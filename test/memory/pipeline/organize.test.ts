@@ -290,6 +290,18 @@ describe('a topic of the application', () => {
     expect(items[0]!.memory).toMatchObject({ data: { about: 'staff', rating: 5 }, schemaId: 'business_feedback' });
   });
 
+  test('has data without the null members that its schema has no null for', async () => {
+    const schema = z.object({ about: z.string(), rating: z.number().optional(), staff: z.string().nullable() });
+    const fact = { text: 'The latte was too cold for the user.', topics: ['business_feedback'] };
+    const { memory, scope, store } = setUp({
+      topics: [{ ...topic, schema }],
+      replies: [extraction({ ...fact, data: { about: 'drinks', rating: null, staff: null } })],
+    });
+    await memory.ingest({ scope, source: { id: 'a' }, messages: [user('The latte was cold.')], wait: true });
+    expect((await store.query(ID)).items).toMatchObject([{ memory: { data: { about: 'drinks', staff: null } } }]);
+    expect((await store.query(ID)).items[0]!.memory.data).not.toHaveProperty('rating');
+  });
+
   test('that is neither built in nor described is refused', () => {
     expect(() => setUp({ topics: ['WEATHER' as never] })).toThrow(
       expect.objectContaining({ status: 'INVALID_ARGUMENT' }),

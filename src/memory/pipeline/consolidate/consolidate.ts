@@ -100,34 +100,34 @@ async function addWithSuccessors(
   }
 }
 
+/** Asks for the operations. One that is still impossible after the repair is left out. */
 function askOperations(
   ask: AskModel,
   known: readonly MemoryDraft[],
   facts: readonly Candidate[],
 ): Promise<Operation[]> {
+  const operationFault = ({ new: fact, op, existing = [], text }: Operation): string | undefined => {
+    if (fact < 1 || fact > facts.length) return `there is no new fact ${fact}.`;
+    const wrong = existing.find((number) => number < 1 || number > known.length);
+    if (wrong !== undefined) return `there is no existing memory ${wrong}.`;
+    if (op === 'UPDATE' && (existing.length !== 1 || text === undefined))
+      return 'UPDATE needs one existing memory and a text.';
+    return op === 'DELETE' && existing.length === 0 ? 'DELETE needs the numbers of existing memories.' : undefined;
+  };
   const list = (texts: readonly { text: string }[]) =>
     texts.map(({ text }, i) => `${i + 1}.\n${markedLines(text)}`).join('\n');
   return ask({
     system: INSTRUCTIONS,
     prompt: `Existing memories:\n${list(known)}\n\nNew facts:\n${list(facts)}\n\nAnswer the operations.`,
     schema: Answer,
-    fault: ({ operations }) => faultOf(operations, known.length, facts.length),
-  }).then(({ operations }) => operations);
-}
-
-function faultOf(operations: readonly Operation[], known: number, facts: number): string | undefined {
-  const seen = new Set<number>();
-  for (const { new: fact, op, existing = [], text } of operations) {
-    if (fact < 1 || fact > facts) return `there is no new fact ${fact}.`;
-    if (seen.has(fact)) return `new fact ${fact} has two operations.`;
-    seen.add(fact);
-    const wrong = existing.find((number) => number < 1 || number > known);
-    if (wrong !== undefined) return `there is no existing memory ${wrong}.`;
-    if (op === 'UPDATE' && (existing.length !== 1 || text === undefined))
-      return 'UPDATE needs one existing memory and a text.';
-    if (op === 'DELETE' && existing.length === 0) return 'DELETE needs the numbers of existing memories.';
-  }
-  return undefined;
+    fault: ({ operations }, isRepaired) => {
+      if (isRepaired) return undefined;
+      const numbers = operations.map((operation) => operation.new);
+      const twice = numbers.find((number, i) => numbers.indexOf(number) < i);
+      if (twice !== undefined) return `new fact ${twice} has two operations.`;
+      return operations.map(operationFault).find((wrong) => wrong !== undefined);
+    },
+  }).then(({ operations }) => operations.filter((operation) => operationFault(operation) === undefined));
 }
 
 /** Carries out an operation. Returns a reason if the candidate must wait for a decision. */

@@ -1,4 +1,6 @@
-import { GenkitError, type Genkit, type ModelArgument, type Part, type z } from 'genkit';
+import { GenkitError, z, type Genkit, type ModelArgument, type Part } from 'genkit';
+import { extractJson } from 'genkit/extract';
+import type { ModelMiddleware } from 'genkit/model';
 import type { Pipeline } from '../pipeline.ts';
 
 /** The part of Genkit that the pipeline needs. */
@@ -15,8 +17,11 @@ export interface AskModel {
     system: string;
     prompt: string | Part[];
     schema: S;
-    /** Returns what is wrong with an answer of the right shape; the model is then asked to repair it. */
-    fault?: (answer: z.output<S>) => string | undefined;
+    /**
+     * Returns what is wrong with an answer of the right shape; the model is then asked to repair it. What is wrong with the repaired answer
+     * fails the request.
+     */
+    fault?: (answer: z.output<S>, isRepaired: boolean) => string | undefined;
   }): Promise<z.output<S>>;
 }
 
@@ -46,10 +51,11 @@ export function modelAsker(
           system: `${system}\n\n${DATA_RULE}`,
           prompt: [...parts, ...again],
           output: { schema },
+          use: [nullsRemover(schema)],
           abortSignal,
         }),
       );
-      const { value, wrong } = await answered(response, schema, fault);
+      const { value, wrong } = await answered(response, schema, (answer) => fault?.(answer, attempt === 2));
       if (wrong === undefined) return value;
       if (attempt === 2) {
         throw new MalformedAnswerError(`The model's answer was malformed twice: ${wrong}`);
@@ -67,7 +73,7 @@ export function modelAsker(
 async function answered<S extends z.ZodTypeAny>(
   response: Promise<{ readonly output: unknown }>,
   schema: S,
-  fault?: (answer: z.output<S>) => string | undefined,
+  fault: (answer: z.output<S>) => string | undefined,
 ): Promise<{ value?: z.output<S>; wrong?: string }> {
   let output: unknown;
   try {
@@ -82,8 +88,42 @@ async function answered<S extends z.ZodTypeAny>(
     const [issue] = parsed.error.issues;
     return { wrong: `at ${JSON.stringify(issue?.path.join('.') ?? '')}: ${issue?.message ?? 'not of the shape'}.` };
   }
-  const wrong = fault?.(parsed.data as z.output<S>);
+  const wrong = fault(parsed.data as z.output<S>);
   return wrong === undefined ? { value: parsed.data as z.output<S> } : { wrong };
+}
+
+/** Applies {@link withoutNulls} to the model's answer before Genkit checks it. */
+function nullsRemover(schema: z.ZodTypeAny): ModelMiddleware {
+  return async (request, next) => {
+    const response = await next(request);
+    const text = (response.message?.content ?? []).map((part) => part.text ?? '').join('');
+    if (!text.includes('null')) return response;
+    let answer: unknown;
+    try {
+      answer = extractJson(text);
+    } catch {
+      return response;
+    }
+    const content = [{ text: JSON.stringify(withoutNulls(answer, schema)) }];
+    return { ...response, message: { role: 'model', content } };
+  };
+}
+
+/** The value without members that are null where the schema has an optional member and no null: many models send null for "absent". */
+export function withoutNulls(value: unknown, schema: z.ZodTypeAny): unknown {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
+    return withoutNulls(value, schema.unwrap() as z.ZodTypeAny);
+  if (schema instanceof z.ZodArray && Array.isArray(value))
+    return value.map((item) => withoutNulls(item, schema.element as z.ZodTypeAny));
+  if (!(schema instanceof z.ZodObject) || typeof value !== 'object' || value === null) return value;
+  const shape = new Map(Object.entries(schema.shape as z.ZodRawShape));
+  const members = Object.entries(value).flatMap(([name, member]): [string, unknown][] => {
+    const expected = shape.get(name);
+    if (!expected) return [[name, member]];
+    const isAbsent = member === null && expected.isOptional() && !expected.isNullable();
+    return isAbsent ? [] : [[name, withoutNulls(member, expected)]];
+  });
+  return Object.fromEntries(members);
 }
 
 /** The fault that Genkit found in an answer; `undefined` for any other error. */

@@ -3,7 +3,7 @@ import type { Json } from '../../../json/value.ts';
 import { beginning, markedLines, messageText } from '../../../session/log/transcript.ts';
 import type { MemoryFact, MemoryTopic } from '../../types.ts';
 import type { AskModel } from './ask-model.ts';
-import { dataFault, describeTopics, schemaTopic } from './topics.ts';
+import { dataFault, describeTopics, givenData, schemaTopic } from './topics.ts';
 
 /** Facts from messages, and the new summary. */
 export interface Extracted {
@@ -65,25 +65,28 @@ export async function extractFacts(
     system: `${INSTRUCTIONS}\n\nTopics:\n${describeTopics(topics)}`,
     prompt: [{ text: `${notes}${dateOf(at)}\n${conversation(messages, positions, wanted)}` }, ...mediaOf(messages)],
     schema: Extraction,
-    fault: ({ memories }) => {
+    fault: ({ memories }, isRepaired) => {
       for (const { topics: labels, data, messages: numbers = [] } of memories) {
         const fitting = labels.filter((label) => known.has(label));
         const wrong = fitting.length > 0 ? dataFault(topics, fitting, data) : undefined;
         if (wrong !== undefined) return wrong;
-        if (numbers.some((number) => !positions.includes(number))) {
+        if (!isRepaired && numbers.some((number) => !positions.includes(number))) {
           return `messages may hold the numbers of the messages alone: ${positions.join(', ')}.`;
         }
       }
       return undefined;
     },
   });
-  const facts = answer.memories.flatMap(({ topics: labels, data, explicit = false, ...rest }): MemoryFact[] => {
-    const fitting = labels.filter((label) => known.has(label));
-    if (fitting.length === 0) return [];
-    const shaped = schemaTopic(topics, fitting);
-    const shape = shaped && { schemaId: shaped.label, data: data as Json };
-    return [{ ...rest, topics: fitting, isExplicit: explicit, ...shape }];
-  });
+  const facts = answer.memories.flatMap(
+    ({ topics: labels, data, explicit = false, messages: numbers, ...rest }): MemoryFact[] => {
+      const fitting = labels.filter((label) => known.has(label));
+      if (fitting.length === 0) return [];
+      const shaped = schemaTopic(topics, fitting);
+      const shape = shaped && { schemaId: shaped.label, data: givenData(shaped, data) as Json };
+      const said = numbers?.filter((number) => positions.includes(number));
+      return [{ ...rest, topics: fitting, isExplicit: explicit, ...(said && { messages: said }), ...shape }];
+    },
+  );
   const next = summaryLength > 0 && answer.summary !== undefined ? beginning(answer.summary, summaryLength) : undefined;
   return { facts, summary: next };
 }

@@ -5,6 +5,7 @@ import { markedLines } from '../../../session/log/transcript.ts';
 import { checkOptions, isObject, type OptionCheck } from '../../../store/check-options.ts';
 import type { BuiltInTopic, MemoryExample, MemoryTopic } from '../../types.ts';
 import { isListOf, isText } from '../ingest/check-ingest.ts';
+import { withoutNulls } from './ask-model.ts';
 
 const BUILT_IN: Readonly<Record<BuiltInTopic, string>> = {
   USER_PERSONAL_INFORMATION:
@@ -88,19 +89,23 @@ export function describeTopics(topics: readonly MemoryTopic[]): string {
     .join('\n');
 }
 
-/** The fault in the `data` of an extracted fact, by the schemas of its topics. */
+/** The fault in the `data` of an extracted fact, by the schemas of its topics. Without a schema, `data` is ignored. */
 export function dataFault(
   topics: readonly MemoryTopic[],
   labels: readonly string[],
   data: unknown,
 ): string | undefined {
   const topic = schemaTopic(topics, labels);
-  if (!topic)
-    return data === undefined ? undefined : `data is for topics that have a schema, not for ${labels.join(', ')}.`;
-  const parsed = (topic.schema as z.ZodTypeAny).safeParse(data);
+  if (!topic) return undefined;
+  const parsed = (topic.schema as z.ZodTypeAny).safeParse(givenData(topic, data));
   if (parsed.success) return undefined;
   const [issue] = parsed.error.issues;
   return `data of topic ${topic.label} at ${JSON.stringify(issue?.path.join('.') ?? '')}: ${issue?.message ?? 'invalid'}.`;
+}
+
+/** The data without the null members that stand for absent ones. */
+export function givenData({ schema }: MemoryTopic, data: unknown): unknown {
+  return withoutNulls(data ?? undefined, schema!);
 }
 
 /** The topic whose schema the data of a fact with these topics has. */
