@@ -92,6 +92,12 @@ export function settleManager(
   if (options?.store === undefined)
     throw invalidArgument('memoryManager needs a memory store, such as FileMemoryStore.');
   const { store, model, embedder, extract, profile, onReport = logFailure } = options;
+  // The model leaves out what it does not know, and that is all at first.
+  if (profile && !profile.safeParse({}).success) {
+    throw invalidArgument(
+      'memoryManager: profile: its members must be optional, because little is known of a new user: use z.object({...}).partial().',
+    );
+  }
   const { appName = 'default', trust = {}, limits = {}, generate = {} } = options;
   assertId(appName, 'appName');
   checkOptions('memoryManager: trust', trust, {

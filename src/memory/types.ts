@@ -236,7 +236,10 @@ export interface MemoryManagerOptions {
   appName?: string;
   /** Returns the id of the user of a context. Default: `auth.uid`, as for agents. */
   userId?: (context: ActionContext) => string | undefined;
-  /** The schema of the structured profile, which the model keeps up to date. Default: no profile. */
+  /**
+   * The schema of the structured profile, which the model keeps up to date. Its members must be optional: `z.object({...}).partial()`. Facts
+   * that expire are not in it. Default: no profile.
+   */
   profile?: z.ZodTypeAny;
   /** Whether the model keeps a rolling summary of each scope. Default: false. */
   summary?: boolean;

@@ -182,7 +182,7 @@ describe('an agent with a memory', () => {
   test('places the profile where it changes least, and reads it again only when the scope has changed', async () => {
     const store = new InMemoryMemoryStore();
     const { memory, memories, said, chat } = agentWithMemory({
-      memory: { store, profile: z.object({ seat: z.string() }) },
+      memory: { store, profile: z.object({ seat: z.string() }).partial() },
     });
     const id = { scope: 'user', appName: 'default', userId: 'ada' } as const;
     const write = (seat: string) =>

@@ -7,13 +7,31 @@ const ID = { scope: 'user', appName: 'default', userId: 'ada' } as const;
 
 test('the profile is kept up to date by the model, in the commit of the memories, and read at once', async () => {
   const { memory, model, scope } = setUp({
-    profile: z.object({ name: z.string().optional(), drinks: z.array(z.string()) }),
+    profile: z.object({ name: z.string(), drinks: z.array(z.string()) }).partial(),
     replies: [extraction('The user is called Ada.'), JSON.stringify({ name: 'Ada', drinks: [] })],
   });
   await memory.ingest({ scope, source: { id: 'a' }, messages: [user('I am Ada.')], wait: true });
   expect(await memory.profile({ scope })).toEqual({ name: 'Ada', drinks: [] });
   expect(model.requests).toHaveLength(2);
   expect(model.requests[1]!.messages.at(-1)!.content[0]!.text).toContain('| The user is called Ada.');
+});
+
+test('a profile with a required member is refused: its value may be unknown for long', () => {
+  expect(() => setUp({ profile: z.object({ name: z.string(), diet: z.string().optional() }) })).toThrow(
+    expect.objectContaining({
+      status: 'INVALID_ARGUMENT',
+      message: expect.stringContaining('profile: its members must be optional'),
+    }),
+  );
+});
+
+test('a member of the profile that the model answers as null is unknown', async () => {
+  const { memory, scope } = setUp({
+    profile: z.object({ name: z.string(), home: z.object({ city: z.string() }).partial() }).partial(),
+    replies: [extraction('The user has a home.'), JSON.stringify({ name: null, home: { city: null } })],
+  });
+  await memory.ingest({ scope, source: { id: 'a' }, messages: [user('I am at home.')], wait: true });
+  expect(await memory.profile({ scope })).toEqual({ home: {} });
 });
 
 test('the rolling summary takes the place of the earlier messages', async () => {
