@@ -34,6 +34,30 @@ test('a member of the profile that the model answers as null is unknown', async 
   expect(await memory.profile({ scope })).toEqual({ home: {} });
 });
 
+test('facts that expire do not get into the profile', async () => {
+  const { memory, model, scope } = setUp({
+    profile: z.object({ name: z.string() }).partial(),
+    learnFromTools: true,
+    replies: [
+      extraction(),
+      extraction('The flight is late.'),
+      extraction('The user is called Ada.'),
+      JSON.stringify({ name: 'Ada' }),
+    ],
+  });
+  const output = 'The flight is late.';
+  const messages = [user('Hello'), { role: 'tool' as const, content: [{ toolResponse: { name: 'flights', output } }] }];
+  await memory.ingest({ scope, source: { id: 'a' }, messages, wait: true });
+  expect(model.requests).toHaveLength(2);
+  expect((await memory.search({ scope, query: 'flight late' })).memories).toHaveLength(1);
+  // The first profile is also made of the known memories.
+  await memory.ingest({ scope, source: { id: 'b' }, messages: [user('I am Ada.')], wait: true });
+  const asked = JSON.stringify(model.requests[3]);
+  expect(asked).toContain('The user is called Ada.');
+  expect(asked).not.toContain('flight');
+  expect(await memory.profile({ scope })).toEqual({ name: 'Ada' });
+});
+
 test('the rolling summary takes the place of the earlier messages', async () => {
   const { memory, model, scope } = setUp({
     summary: true,

@@ -48,7 +48,8 @@ async function nextProfile(
   let known = facts;
   if (before === undefined) {
     const { items } = await store.query(id, { ...options, filter: { kind: 'declarative' }, k: MOST_FOR_PROFILE });
-    known = [...items.map(({ memory }) => memory.text).toReversed(), ...facts];
+    const lasting = items.flatMap(({ memory }) => (memory.expiresAt === undefined ? [memory.text] : []));
+    known = [...lasting.toReversed(), ...facts];
   }
   return (await ask({
     system:

@@ -236,10 +236,12 @@ function withInput(note: SourceNote, input: JobInput): SourceNote {
   return input.isApproved ? note : withRange(note, input.range);
 }
 
-/** The texts of the facts that hold. */
+/** The texts of the facts that hold and do not expire. */
 function textsOf(memories: readonly MemoryDraft[]): string[] {
   return memories
-    .filter(({ validTo, kind }) => validTo === undefined && kind === 'declarative')
+    .filter(
+      ({ validTo, expiresAt, kind }) => validTo === undefined && expiresAt === undefined && kind === 'declarative',
+    )
     .map(({ text }) => text);
 }
 
