@@ -66,7 +66,7 @@ export interface MemoryFact {
 export interface ExtractionRequest {
   /** Whose memories they become. */
   readonly scope: MemoryScope;
-  /** The messages to learn from, guarded and redacted. */
+  /** The messages to learn from, redacted. The guards have checked them, except those of the assistant: its statements are no facts. */
   readonly messages: readonly MessageData[];
   /** The index of each of them in its session. */
   readonly positions: readonly number[];
@@ -85,7 +85,7 @@ export type MemoryExtractor = (
 export interface GuardedText {
   /** The text of a message, or of a new memory with its key and data. */
   readonly text: string;
-  /** Which of the two. */
+  /** Which of the two. Messages of the assistant are not checked when facts are extracted; each fact is. */
   readonly kind: 'message' | 'memory';
   /** The scope of the memory. */
   readonly scope: MemoryScope;

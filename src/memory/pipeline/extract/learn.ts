@@ -74,27 +74,32 @@ async function learnFromMessages(
   guard: Guard,
   summary: string | undefined,
 ): Promise<Learned> {
-  const { source, range } = input;
+  const { source, range, task } = input;
+  const isVerbatim = task === 'verbatim' || (task === 'learn' && pipeline.extract === 'verbatim');
+  const readsTools = task === 'procedure' || (!isVerbatim && pipeline.learnFromTools);
+  // No fact comes from the assistant, and each fact is checked as well. Without the assistant's question an answer says nothing.
+  const checksAssistant = task === 'procedure' || isVerbatim || source.type !== undefined;
   const quarantined: Quarantined[] = [];
   const passed: PlacedMessage[] = [];
   for (const [i, message] of input.messages.entries()) {
     const position = range.from + i;
     const text = messageText(message);
     if (text === '' || (message.role === 'system' && source.type === undefined)) continue;
+    if (message.role === 'tool' && !readsTools) continue;
     const type = message.role === 'tool' ? 'tool' : 'implicit';
-    const reason = input.isApproved ? undefined : await guard(text, 'message', type);
+    const isChecked = !input.isApproved && (message.role !== 'model' || checksAssistant);
+    const reason = isChecked ? await guard(text, 'message', type) : undefined;
     if (reason === undefined) passed.push({ position, message });
     else quarantined.push({ reason, at: new Date(pipeline.now()).toISOString(), source, message, position });
   }
   const origin = originOf(pipeline, input, hashInRange(range, range.to)!);
-  if (input.task === 'procedure') {
+  if (task === 'procedure') {
     const candidates = passed.length === 0 ? [] : [await procedureCandidate(context, input, passed, origin)];
     return { candidates, quarantined };
   }
   // What tools answer is learned apart from what people and the assistant say.
   const said = passed.filter(({ message }) => message.role !== 'tool').map(withoutToolParts);
-  if (input.task === 'verbatim' || pipeline.extract === 'verbatim')
-    return { candidates: said.map((one) => verbatimCandidate(input, one, origin)), quarantined };
+  if (isVerbatim) return { candidates: said.map((one) => verbatimCandidate(input, one, origin)), quarantined };
   const { facts, summary: next } = await extract(pipeline, context, said, source.at, summary);
   const messageAt = (at: number) => said.find(({ position }) => position === at)?.message;
   const candidates = facts.flatMap((fact) => {
