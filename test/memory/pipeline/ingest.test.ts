@@ -1,4 +1,5 @@
 /** What is learned from messages, once. */
+import type { MemoryExtractor } from 'genkitx-agents/memory';
 import { describe, expect, test } from 'vitest';
 import { extraction, model, operations, setUp, textsOf, user } from './support.ts';
 
@@ -58,6 +59,29 @@ describe('ingest', () => {
       'The messages are of Wednesday, 2026-11-25.',
     );
   });
+
+  test.each([1, 5])(
+    'reads no message again when a long session goes on from an early turn; read every %i turns',
+    async (turns) => {
+      const read: string[] = [];
+      const extract: MemoryExtractor = ({ messages: given }) => {
+        read.push(...given.map(({ content }) => content[0]!.text!));
+        return [];
+      };
+      const { memory, scope } = setUp({ model: undefined, extract });
+      const turnsFrom = (from: number, to: number, branch = '') =>
+        Array.from({ length: to - from }, (_, i) => [
+          user(`Turn ${from + i}${branch}`),
+          model(`Yes ${from + i}${branch}`),
+        ]).flat();
+      for (let turn = turns; turn <= 130; turn += turns)
+        await memory.ingest({ scope, source, messages: turnsFrom(0, turn), wait: true });
+      expect(read).toHaveLength(260);
+      const later = turnsFrom(12, 17, ' anew');
+      await memory.ingest({ scope, source, messages: [...turnsFrom(0, 12), ...later], wait: true });
+      expect(read.slice(260)).toEqual(later.map(({ content }) => content[0]!.text));
+    },
+  );
 
   test('asks about what is near, by numbers, and an older fact ceases to hold', async () => {
     const {

@@ -1,11 +1,14 @@
 /**
  * Records which messages of a source were read. A source may have branches, so a range keeps for each position the hash of all messages
  * before it. It counts for every branch, up to the last position with an equal hash.
+ *
+ * A note keeps {@link MOST_HASHES}. With more, the oldest ranges keep only their last hash, and are joined. A branch that begins inside of such
+ * a range is read again from the start of the range.
  */
 /** The number of hex digits that are kept of a hash. */
 const HASH_LENGTH = 16;
-/** The most ranges with a hash for each position. Older ones keep only the last hash, and are joined with the range before them. */
-const MOST_DETAILED = 20;
+/** The most hashes in the ranges of a note. The ranges then take 40 to 180 KB as JSON: a store takes 512 KiB. */
+const MOST_HASHES = 2_000;
 /** The most hashes in `SourceNote.seen`. */
 const MOST_SEEN = 100;
 
@@ -83,20 +86,25 @@ function without(part: Range, taken: Range): Range[] {
 
 /** Adds a range to a note. */
 export function withRange(note: SourceNote, range: ReadRange): SourceNote {
-  const ranges = [...note.ranges, range];
-  const detailed = ranges.filter(({ from, to, hashes }) => hashes.length > HASH_LENGTH || to - from === 1);
-  if (detailed.length <= MOST_DETAILED) return { ...note, ranges };
-  return { ...note, ranges: shorten(ranges, detailed[0]!) };
+  let ranges: readonly ReadRange[] = [...note.ranges, range];
+  while (ranges.reduce((sum, { hashes }) => sum + hashes.length, 0) > MOST_HASHES * HASH_LENGTH) {
+    const shorter = shortened(ranges);
+    if (!shorter) break;
+    ranges = shorter;
+  }
+  return { ...note, ranges };
 }
 
-/** Reduces `old` to its last hash, and joins it with the range that it continues, if there is one. */
-function shorten(ranges: readonly ReadRange[], old: ReadRange): ReadRange[] {
-  const hashes = old.hashes.slice(-HASH_LENGTH);
-  const isContinued = (one: ReadRange) =>
-    one !== old && one.to === old.from && one.hashes.slice(-HASH_LENGTH) === old.base;
-  const continued = ranges.find(isContinued);
-  const joined = { from: continued?.from ?? old.from, to: old.to, base: continued?.base ?? old.base, hashes };
-  return [joined, ...ranges.filter((one) => one !== old && one !== continued)];
+/** Reduces the oldest range to its last hash, and joins it with the range that it continues. `undefined` if no range can be reduced. */
+function shortened(ranges: readonly ReadRange[]): ReadRange[] | undefined {
+  for (const old of ranges) {
+    const hashes = old.hashes.slice(-HASH_LENGTH);
+    const continued = ranges.find((one) => one.to === old.from && one.hashes.slice(-HASH_LENGTH) === old.base);
+    if (!continued && hashes === old.hashes) continue;
+    const joined = { from: continued?.from ?? old.from, to: old.to, base: continued?.base ?? old.base, hashes };
+    return [joined, ...ranges.filter((one) => one !== old && one !== continued)];
+  }
+  return undefined;
 }
 
 /** Adds a hash to `seen`. */
