@@ -263,7 +263,7 @@ export class MemoryManager {
 
   /**
    * Notes that memories were placed in a request, also as the answer of `load_memory`. The next commits of the scope write it, as a
-   * revision of the memory in which only `lastUsedAt` is new.
+   * revision of the memory in which only `lastUsedAt` is new. A use within 24 hours of the memory's last revision is not written.
    *
    * @throws `INVALID_ARGUMENT` for anything but a list of ids.
    */

@@ -337,7 +337,7 @@ export interface MemoryPrunePolicy {
   minConfidence?: number;
   /** For `minConfidence` and `maxMemories`: confidence halves in this time without a new source, in ms. Default: it does not fall. */
   halfLifeMs?: number;
-  /** Memories that were neither placed in a request nor changed for this long, in ms. */
+  /** Memories that were neither placed in a request nor changed for this long, in ms. Uses are known to the day: choose several days. */
   unusedMs?: number;
   /** The most memories that hold in a scope; of more, those with the least confidence plus importance go. */
   maxMemories?: number;

@@ -111,7 +111,7 @@ export interface Memory {
   readonly createdAt: string;
   /** ISO 8601; set by the store from the commit's `now`. */
   readonly updatedAt: string;
-  /** When it was last placed in a request. */
+  /** When it was last placed in a request. A manager does not write a use within 24 hours of the last revision. */
   readonly lastUsedAt?: string;
   /** When it is to be removed. Default: never. */
   readonly expiresAt?: string;

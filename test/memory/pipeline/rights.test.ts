@@ -318,10 +318,11 @@ describe('prune', () => {
   });
 
   test('keeps what was used after other used memories were removed', async () => {
-    const { memory, scope, store } = setUp({ model: undefined });
+    const { memory, scope, store, clock } = setUp({ model: undefined });
     const memories = Array.from({ length: 12 }, (_, i) => `Number${i} is about topic${i}.`);
     await memory.ingest({ scope, source: { id: 'a' }, memories, wait: true });
     const ids = (await store.query(ID, { k: 100 })).items.map((hit) => hit.memory.id);
+    clock.now += DAY;
     memory.noteUse(scope, ids);
     await store.commit(
       ID,
@@ -329,6 +330,33 @@ describe('prune', () => {
     );
     for (let i = 0; i < 2; i++) await memory.create({ scope, memory: `Another${i} came.` });
     for (const { lastUsedAt } of await store.get(ID, ids.slice(10))) expect(lastUsedAt).toBeDefined();
+  });
+
+  test('writes the use of a memory once a day, and forgets the uses that it does not write', async () => {
+    const { memory, scope, store, clock } = setUp({ model: undefined });
+    const ingest = (id: string, ...memories: string[]) =>
+      memory.ingest({ scope, source: { id }, memories, wait: true });
+    await ingest('old', 'An old one.');
+    const { memory: old } = (await store.query(ID)).items[0]!;
+    clock.now += DAY;
+    await ingest('new', ...Array.from({ length: 10 }, (_, i) => `Number${i} is about topic${i}.`));
+    const fresh = (await store.query(ID)).items.map((hit) => hit.memory.id).filter((id) => id !== old.id);
+    const useAll = async (source: string) => {
+      memory.noteUse(scope, [...fresh, old.id]);
+      // A commit looks at ten uses.
+      for (const part of ['a', 'b']) await ingest(`${source}${part}`, `Another${source}${part} came.`);
+    };
+    const revisions = async (...ids: string[]) => (await store.get(ID, ids)).map(({ revision }) => revision);
+    for (const source of ['first', 'second', 'third']) {
+      clock.now += 1000;
+      await useAll(source);
+    }
+    expect(await revisions(old.id)).toEqual([2]);
+    expect(await revisions(...fresh)).toEqual(fresh.map(() => 1));
+    expect(await store.get(ID, [old.id])).toMatchObject([{ lastUsedAt: '2026-01-02T00:00:01.000Z' }]);
+    clock.now += DAY;
+    await useAll('later');
+    expect(await revisions(old.id, ...fresh)).toEqual([3, ...fresh.map(() => 2)]);
   });
 
   test('by age removes what is used, unless a source was added', async () => {

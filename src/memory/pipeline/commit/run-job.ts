@@ -30,6 +30,11 @@ const MOST_COMMITS = 20;
 const NEAREST = 10;
 /** The most memories whose last use one commit writes. */
 const MOST_USES = 10;
+/**
+ * A use is written only if the memory was last written this long before it, because each write is a revision with all sources. `updatedAt`
+ * is at least as late as `lastUsedAt`.
+ */
+const USE_INTERVAL_MS = 86_400_000;
 
 /** How a run ended. `dropped`: nothing may be kept. */
 export type JobOutcome = 'done' | 'dropped';
@@ -223,8 +228,13 @@ class JobRun {
     const others = [...uses.keys()].filter((used) => changed.every((one) => one.id !== used)).slice(0, MOST_USES);
     if (others.length === 0) return puts;
     const memories = await this.#pipeline.store.get(id, others, options);
-    for (const used of others) if (memories.every((memory) => memory.id !== used)) uses.delete(used);
-    for (const memory of memories) puts.push({ op: 'put', memory: { ...memory, lastUsedAt: uses.get(memory.id)! } });
+    for (const used of others) {
+      const memory = memories.find((one) => one.id === used);
+      const lastUsedAt = uses.get(used)!;
+      if (memory && Date.parse(lastUsedAt) - Date.parse(memory.updatedAt) >= USE_INTERVAL_MS)
+        puts.push({ op: 'put', memory: { ...memory, lastUsedAt } });
+      else uses.delete(used);
+    }
     return puts;
   }
 }
