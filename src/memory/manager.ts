@@ -128,7 +128,7 @@ export class MemoryManager {
       ...(options.embedder !== undefined && { embed: (query, signal) => this.#embed(query, signal) }),
       clock: { ...SYSTEM_CLOCK, now: this.#pipeline.now },
     });
-    this.#worker = new MemoryWorker(this.#pipeline);
+    this.#worker = new MemoryWorker(this.#pipeline, hasWorker);
     this.#jobs = {
       sessions: this.#sessions,
       backfill: (of) => backfillSessions({ ...this.#backfillTools, ingest: (...one) => this.#enqueue(...one) }, of),
@@ -540,6 +540,10 @@ export class MemoryManager {
       return result;
     }
     const end = await this.#worker.workOff(id, openIds, options);
+    if (end === 'queued') {
+      if (this.#settings.hasWorker) this.#worker.wake(options);
+      return result;
+    }
     if (result.status === 'full' || (result.status === 'known' && end === 'done')) return result;
     return { ...result, status: end === 'done' ? 'committed' : end };
   }

@@ -303,10 +303,11 @@ export interface IngestOptions {
 /** The result of an `ingest`. */
 export interface IngestResult {
   /**
-   * `queued`: a worker will do it. `committed`: it is done (`wait`); a text that a guard stopped is then in quarantine, and not
-   * remembered. `known`: all was read or is in the queue, the session is gone, `isSuccess` refused it, or the call names no user
-   * (`endSession`). `failed`: an attempt failed; others follow, except for dead jobs (`wait`). `full`: the queue refused a part; call
-   * again later. `refused`: the scope's consent is off, or was withdrawn, the scope erased or the source forgotten while the job ran.
+   * `queued`: a worker will do it; with `wait` it is behind a job that waits for its next attempt. `committed`: it is done (`wait`); a text
+   * that a guard stopped is then in quarantine, and not remembered. `known`: all was read or is in the queue, the session is gone,
+   * `isSuccess` refused it, or the call names no user (`endSession`). `failed`: an attempt failed; others follow, except for dead jobs
+   * (`wait`). `full`: the queue refused a part; call again later. `refused`: the scope's consent is off, or was withdrawn, the scope erased
+   * or the source forgotten while the job ran.
    */
   readonly status: 'queued' | 'committed' | 'known' | 'failed' | 'full' | 'refused';
   /** The jobs that were added. */

@@ -1,6 +1,6 @@
 /** What becomes of jobs when the model, a worker or the queue fails. */
 import { memoryManager, processMemoryJobs } from 'genkitx-agents/memory';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { extraction, operations, setUp, textsOf, until, user } from './support.ts';
 
 const source = { id: 'session-1' };
@@ -39,6 +39,85 @@ describe('a job that fails', () => {
     expect(await processMemoryJobs(memory)).toMatchObject({ done: 1 });
     expect(await textsOf(store)).toEqual(['The user prefers a window seat.']);
     expect(await memory.jobs.list()).toEqual([]);
+  });
+
+  describe('while a caller waits', () => {
+    const limits = { backOffMs: 10, maxBackOffMs: 20 };
+    const window = 'The user prefers a window seat.';
+
+    /** Lets the back-off pass. */
+    async function backOff({ memory, clock }: Pick<ReturnType<typeof setUp>, 'memory' | 'clock'>) {
+      clock.now += 20;
+      await vi.advanceTimersByTimeAsync(20);
+      await memory.settled();
+    }
+
+    beforeEach(() => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+      onTestFinished(() => void vi.useRealTimers());
+    });
+
+    test.each([1, 2])('is tried again in the background, after %i failures', async (failures) => {
+      const replies = [...Array.from({ length: failures }, () => fails), extraction(window)];
+      const { memory, clock, scope, store } = setUp({ replies, limits });
+      expect(await memory.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'failed' });
+      for (let i = 0; i < failures; i++) await backOff({ memory, clock });
+      expect(await textsOf(store)).toEqual([window]);
+      expect(await memory.jobs.list()).toEqual([]);
+    });
+
+    test('is not tried again without a worker', async () => {
+      const { memory, clock, scope, model } = setUp({ replies: [fails], limits, worker: false });
+      expect(await memory.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'failed' });
+      await backOff({ memory, clock });
+      expect(model.requests).toHaveLength(1);
+      expect(await memory.jobs.list()).toMatchObject([{ state: 'waiting', attempts: 1 }]);
+    });
+
+    test('is tried again when its time comes, although another job failed before it', async () => {
+      let calls = 0;
+      const extract = () => {
+        if (++calls <= 3) throw new Error('The model is down.');
+        return [];
+      };
+      const { memory, clock, scope } = setUp({
+        model: undefined,
+        extract,
+        limits: { backOffMs: 10, maxBackOffMs: 100 },
+      });
+      const bob = memory.scopeFor('user', { context: { auth: { uid: 'bob' } } });
+      await memory.ingest({ scope, source, messages, wait: true });
+      await backOff({ memory, clock });
+      // Its second attempt has failed, so it waits for 20 ms; the job of the other scope waits for 10 ms.
+      await memory.ingest({ scope: bob, source, messages, wait: true });
+      for (let i = 0; i < 2; i++) {
+        clock.now += 10;
+        await vi.advanceTimersByTimeAsync(10);
+        await memory.settled();
+      }
+      expect(await memory.jobs.list()).toEqual([]);
+    });
+
+    test('leaves a job behind it in the queue: the answer is that it is queued, and both are done later', async () => {
+      const { memory, ai, clock, scope, store } = setUp({
+        replies: [fails, extraction(window)],
+        limits,
+        worker: false,
+      });
+      await memory.ingest({ scope, source, messages });
+      expect(await processMemoryJobs(memory)).toMatchObject({ failed: 1 });
+      const extract = () => [window];
+      const other = memoryManager(ai, { store, now: () => clock.now, extract });
+      const created = await other.create({ scope, memory: 'The user eats no nuts.' });
+      expect(created).toEqual({ status: 'queued', jobIds: [expect.any(String)] });
+      expect(await other.create({ scope, memory: 'The user flies often.', wait: false })).toMatchObject({
+        status: 'queued',
+      });
+      expect(await memory.ingest({ scope, source, messages, wait: true })).toEqual({ status: 'failed', jobIds: [] });
+      await other.settled();
+      await backOff({ memory: other, clock });
+      expect(await textsOf(store)).toEqual(['The user eats no nuts.', 'The user flies often.', window]);
+    });
   });
 
   test('keeps an error that is not cut inside of an emoji', async () => {

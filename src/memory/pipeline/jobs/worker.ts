@@ -17,8 +17,11 @@ type Options = ScopeWork['options'];
 /** The result of an attempt. */
 export type Attempt = 'done' | 'failed' | 'dead';
 
-/** How the work on jobs ended, for a caller that waits. `refused`: at least one was dropped without keeping anything. */
-export type WorkedOff = 'done' | 'failed' | 'refused';
+/**
+ * How the work on jobs ended, for a caller that waits. `queued`: they are behind another job, which waits for its next attempt. `refused`: at
+ * least one was dropped without keeping anything.
+ */
+export type WorkedOff = 'done' | 'failed' | 'queued' | 'refused';
 
 /** The most jobs of a tenant that a process works on at once; of a scope only one. */
 const MOST_AT_ONCE = 4;
@@ -45,6 +48,7 @@ interface TenantWork {
 /** Takes jobs under a lease and carries them out. Gives them back after a failure, and when it is closed. */
 export class MemoryWorker {
   readonly #pipeline: Pipeline;
+  readonly #isBackground: boolean;
   readonly #owner = randomUUID();
   readonly #tenants = new Map<string, TenantWork>();
   /** The running work, with its tenant. */
@@ -56,16 +60,17 @@ export class MemoryWorker {
   readonly #callers = new KeyQueue();
   readonly #closing = new AbortController();
 
-  constructor(pipeline: Pipeline) {
+  /** @param isBackground Whether a failed job is tried again in the background. */
+  constructor(pipeline: Pipeline, isBackground: boolean) {
     this.#pipeline = pipeline;
+    this.#isBackground = isBackground;
   }
 
   /** Works on the jobs of a tenant in the background, until none is due. */
   wake(options: Options): void {
     if (this.#closing.signal.aborted) return;
     const tenant = this.#pipeline.store.tenant(options);
-    const work = this.#tenants.get(tenant) ?? { options, loops: 0, isWanted: false };
-    this.#tenants.set(tenant, work);
+    const work = this.#workOf(tenant, options);
     work.isWanted = true;
     if (work.loops >= MOST_AT_ONCE) return;
     work.loops++;
@@ -85,16 +90,15 @@ export class MemoryWorker {
     return job && { attempt: await this.#carryOut(job, options), job };
   }
 
-  /** Works on a scope until these jobs are done. Returns `failed` if one failed, or waits for its next attempt. */
+  /** Works on a scope until these jobs are done, one failed, or the first job of the scope waits for its next attempt. */
   async workOff(scope: MemoryScopeId, jobIds: readonly string[], options: Options): Promise<WorkedOff> {
     // The jobs of a scope run one after the other, so parallel callers would only add reads.
     const key = tenantScopeKey(this.#pipeline.store, scope, options);
-    const isDone = await this.#callers.run(key, () => this.#workOff(scope, jobIds, options));
-    if (jobIds.some((id) => this.#dropped.get(id))) return 'refused';
-    return isDone ? 'done' : 'failed';
+    const end = await this.#callers.run(key, () => this.#workOff(scope, jobIds, options));
+    return jobIds.some((id) => this.#dropped.get(id)) ? 'refused' : end;
   }
 
-  async #workOff(scope: MemoryScopeId, jobIds: readonly string[], options: Options): Promise<boolean> {
+  async #workOff(scope: MemoryScopeId, jobIds: readonly string[], options: Options): Promise<WorkedOff> {
     const open = new Set(jobIds);
     let failed = false;
     while (open.size > 0 && !this.#closing.signal.aborted) {
@@ -106,19 +110,19 @@ export class MemoryWorker {
       const { items: jobs } = await this.#pipeline.store.listJobs({ ...options, scope, limit: 1000 });
       for (const id of open) {
         const state = jobs.find((job) => job.id === id)?.state;
-        if (state === 'dead') return false;
+        if (state === 'dead') return 'failed';
         if (state === undefined) open.delete(id);
       }
       if (open.size === 0) break;
       // The jobs of a scope run one after the other, so one that waits for a later attempt blocks those behind it.
       const first = jobs.find(({ state }) => state !== 'dead')!;
       if (first.state === 'waiting') {
-        if (Date.parse(first.dueAt) > this.#pipeline.now()) return false;
+        if (Date.parse(first.dueAt) > this.#pipeline.now()) return failed || open.has(first.id) ? 'failed' : 'queued';
         continue;
       }
       await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
     }
-    return !failed && open.size === 0;
+    return failed || open.size > 0 ? 'failed' : 'done';
   }
 
   /** Removes a job, even while this process works on it. Returns false while a worker of another process holds it. */
@@ -178,14 +182,17 @@ export class MemoryWorker {
   }
 
   /**
-   * Wakes up later if jobs are left that can't be taken now: those of workers that died, those behind them, and those that failed in
-   * other processes. If the first page has only dead jobs, a next page may have such jobs.
+   * Wakes up later if jobs are left that can't be taken now: those of workers that died, those behind them, and those that wait for their
+   * next attempt. If the first page has only dead jobs, a next page may have such jobs.
    */
   async #lookLater(options: Options): Promise<void> {
     const { store, limits, now } = this.#pipeline;
     const { items, nextCursor } = await store.listJobs({ ...options, limit: MOST_DEAD });
     const isOpen = nextCursor !== undefined || items.some(({ state }) => state !== 'dead');
-    if (isOpen) this.#wakeAt(now() + limits.leaseMs, options);
+    const dues = items.flatMap(({ state, dueAt }) => (state === 'waiting' ? Date.parse(dueAt) : []));
+    // A job that is due already is behind another one.
+    const later = dues.filter((due) => due > now());
+    if (isOpen) this.#wakeAt(Math.min(now() + limits.leaseMs, ...later), options);
   }
 
   async #carryOut(job: MemoryJob, options: Options): Promise<Attempt> {
@@ -260,10 +267,17 @@ export class MemoryWorker {
     }
   }
 
-  /** Wakes up at a time. Does nothing if this process does no background work for the tenant. */
+  #workOf(tenant: string, options: Options): TenantWork {
+    const work = this.#tenants.get(tenant) ?? { options, loops: 0, isWanted: false };
+    this.#tenants.set(tenant, work);
+    return work;
+  }
+
+  /** Wakes up at a time, if this process works in the background. */
   #wakeAt(due: number, options: Options): void {
-    const work = this.#tenants.get(this.#pipeline.store.tenant(options));
-    if (!work || (work.timerAt !== undefined && work.timerAt <= due) || this.#closing.signal.aborted) return;
+    if (!this.#isBackground || this.#closing.signal.aborted) return;
+    const work = this.#workOf(this.#pipeline.store.tenant(options), options);
+    if (work.timerAt !== undefined && work.timerAt <= due) return;
     clearTimeout(work.timer);
     work.timerAt = due;
     work.timer = setTimeout(
