@@ -83,7 +83,8 @@ export class MemoryManager {
   /** The stores of the agents with this memory. */
   readonly #stores = new Set<SnapshotStore>();
   readonly #sessions = new Set<MemorySessions>();
-  readonly #ingestWhile: IngestWhile = (...of) => this.#ingest(...of);
+  /** Tracked until the worker is awake, because the caller of a trigger does not await it. */
+  readonly #ingestWhile: IngestWhile = (...of) => track(this.#enqueues, this.#ingest(...of));
   readonly #backfillTools: BackfillTools = {
     check: (options) => this.#checkIngest(options),
     ingest: this.#ingestWhile,

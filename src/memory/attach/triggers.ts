@@ -47,7 +47,7 @@ export class Triggers {
     const early = oldest === undefined ? undefined : this.stop(oldest);
     const learnEarly = early?.timer && early.learn;
     if (!isDue) return learnEarly?.();
-    const learnNow = (): Promise<void> => this.#learn(sessionId, async () => session, later);
+    const learnNow = (): Promise<void> => this.#learn(sessionId, later, session);
     return learnEarly ? learnEarly().then(learnNow) : learnNow();
   }
 
@@ -59,9 +59,10 @@ export class Triggers {
     return waiting;
   }
 
-  async #learn(sessionId: string, read: ReadSession, later = read): Promise<void> {
+  /** With `read`, the session as it was read, the ingest has begun when this returns, so `settled` waits for it. */
+  async #learn(sessionId: string, later: ReadSession, read?: SessionToLearn): Promise<void> {
     try {
-      const session = await read();
+      const session = read ?? (await later());
       if (!session) return;
       const { scope, snapshotId, messages } = session;
       const source = { id: sessionId, sessionId, ...(snapshotId !== undefined && { snapshotId }) };

@@ -3,7 +3,7 @@ import { processMemoryJobs } from 'genkitx-agents/memory';
 import { logger } from 'genkit/logging';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { setUp } from '../pipeline/support.ts';
-import { ADA, agentWithMemory, BOB, textsOf } from './support.ts';
+import { ADA, agentWithMemory, BOB, textsOf, user } from './support.ts';
 
 afterEach(() => {
   vi.useRealTimers();
@@ -37,6 +37,15 @@ describe('an agent learns', () => {
     expect(items.map(({ memory: { sources } }) => sources[0]!.sessionId)).toEqual(
       Array.from({ length: 4 }, () => talk.sessionId),
     );
+  });
+
+  test('and settled waits for a turn that has just ended', async () => {
+    const { memory, memories, attached } = learning({ everyTurns: 1, onIdleMs: false });
+    const messages = [user('I like tea.')];
+    const turn = { sessionId: 's', context: ADA, isOwn: true, store: undefined, messages };
+    void attached.afterTurn(turn);
+    await memory.settled();
+    expect(await textsOf(memories)).toHaveLength(1);
   });
 
   test('after the turn was saved: the job has the snapshot of the turn', async () => {
