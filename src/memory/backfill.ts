@@ -4,6 +4,7 @@ import { describeThrown, invalidArgument, quote } from '../errors.ts';
 import { checkOptions, isFunction, isObject, isOneOf, isString, isWhole } from '../store/check-options.ts';
 import type { SessionSummary, SnapshotStore } from '../store/contract.ts';
 import type { IngestWhile } from './pipeline/ingest/ingest.ts';
+import type { KnownSessions } from './pipeline/jobs/known-sessions.ts';
 import type { MemoryScope } from './scopes.ts';
 import type { IngestOptions } from './types.ts';
 
@@ -47,6 +48,8 @@ export interface BackfillTools {
   /** Throws if the manager can't ingest. */
   readonly check: (options: IngestOptions) => void;
   readonly ingest: IngestWhile;
+  /** Sessions to skip; those that are read are added. Default: all are read. */
+  readonly known?: KnownSessions;
 }
 
 /**
@@ -91,14 +94,14 @@ export async function backfillSessions(tools: BackfillTools, options: BackfillOp
 
 /** Returns false if the queue is full. */
 async function ingestSession(
-  { check, ingest }: BackfillTools,
+  { check, ingest, known }: BackfillTools,
   { store, scopeOf, extract, context }: BackfillOptions,
   session: SessionSummary,
   result: BackfillResult,
 ): Promise<boolean> {
   const { sessionId } = session;
   const scope = scopeOf(session, context);
-  if (scope === undefined) return true;
+  if (scope === undefined || known?.has(scope, session)) return true;
   const how = { scope, ...(extract && { extract }) };
   check({ ...how, messages: [] });
   try {
@@ -113,6 +116,7 @@ async function ingestSession(
       (await store.getSnapshotMetadata({ sessionId, ...(context && { context }) })) !== undefined;
     const { status, jobIds } = await ingest({ ...how, source, messages }, isThere);
     if (jobIds.length > 0) result.enqueued++;
+    if (status === 'queued' || status === 'known') known?.add(scope, session);
     return status !== 'full';
   } catch (error) {
     result.failed++;

@@ -30,6 +30,7 @@ import { approveText, discardText, waitingTexts } from './pipeline/guard/review.
 import { checkIngest, isListOf, isText } from './pipeline/ingest/check-ingest.ts';
 import { addJobs, type Enqueued, type IngestWhile, type Redact } from './pipeline/ingest/ingest.ts';
 import { skipSession, skipSessions } from './pipeline/ingest/skip-sessions.ts';
+import { KnownSessions } from './pipeline/jobs/known-sessions.ts';
 import { noteJobs, removeJobs, type ManagedJobs, type MemorySessions } from './pipeline/jobs/process-jobs.ts';
 import { MemoryWorker } from './pipeline/jobs/worker.ts';
 import { workOf, checkCall, type Pipeline } from './pipeline/pipeline.ts';
@@ -130,9 +131,12 @@ export class MemoryManager {
       clock: { ...SYSTEM_CLOCK, now: this.#pipeline.now },
     });
     this.#worker = new MemoryWorker(this.#pipeline, hasWorker);
+    const known = new KnownSessions((scope) => this.#keyOf(scope));
+    const enqueue: IngestWhile = (...of) => this.#enqueue(...of);
     this.#jobs = {
       sessions: this.#sessions,
-      backfill: (of) => backfillSessions({ ...this.#backfillTools, ingest: (...one) => this.#enqueue(...one) }, of),
+      onIdleMs: triggers.onIdleMs,
+      backfill: (of) => backfillSessions({ ...this.#backfillTools, ingest: enqueue, known }, of),
       attempt: (...of) => this.#worker.attempt(...of),
       settled: (of) => this.#worker.settled(of),
     };

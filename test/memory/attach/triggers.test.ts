@@ -9,6 +9,15 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
+const MINUTE = 60_000;
+
+/** Lets time pass for the stores of sessions; timers do not notice. */
+function pass(ms: number): void {
+  const now = Date.now() + ms;
+  if (!vi.isFakeTimers()) vi.useFakeTimers({ toFake: ['Date'] });
+  vi.setSystemTime(now);
+}
+
 /** Remembers each sentence with `like`. */
 const likes = ({ messages }: { messages: readonly { content: { text?: string }[] }[] }) =>
   messages.flatMap(({ content }) =>
@@ -154,8 +163,56 @@ describe('an agent learns', () => {
   test('from a session that was never enqueued, by the scheduler', async () => {
     const { ai, memories, chat } = learning({ everyTurns: 100, onIdleMs: false });
     await chat().send('I like tea.');
+    expect(await processMemoryJobs(ai)).toMatchObject({ found: 0 });
+    pass(15 * MINUTE);
     expect(await processMemoryJobs(ai)).toMatchObject({ found: 1 });
     await vi.waitFor(async () => expect(await textsOf(memories)).toEqual(['The user said: I like tea.']));
+  });
+
+  test('no earlier because of a scheduler, while the session goes on', async () => {
+    const sizes: number[] = [];
+    const extract = ({ messages }: { messages: readonly unknown[] }) => {
+      sizes.push(messages.length);
+      return [];
+    };
+    const { ai, memory, chat } = learning({ everyTurns: 5, onIdleMs: 2 * MINUTE }, { extract });
+    const talk = chat();
+    for (let turn = 1; turn <= 12; turn++) {
+      await talk.send(`I like tea ${turn}.`);
+      await memory.settled();
+      pass(MINUTE);
+      expect(await processMemoryJobs(ai)).toMatchObject({ found: 0 });
+    }
+    expect(sizes).toEqual([10, 10]);
+    pass(MINUTE);
+    // It became idle within the last half of a minute.
+    expect(await processMemoryJobs(ai, { sessionsWithinMs: MINUTE / 2 })).toMatchObject({ found: 1 });
+    await memory.settled();
+    expect(sizes).toEqual([10, 10, 4]);
+  });
+
+  test('by a scheduler that reads a session once, and again after it has changed', async () => {
+    const { ai, memory, memories, chat, sessions, scope } = learning({ everyTurns: 100, onIdleMs: false });
+    const talks = Array.from({ length: 51 }, () => chat());
+    for (const talk of talks) await talk.send('I like tea.');
+    const get = vi.spyOn(sessions, 'getSnapshot');
+    const reads = async () => {
+      pass(15 * MINUTE);
+      get.mockClear();
+      const { found } = await processMemoryJobs(ai);
+      return { found, reads: get.mock.calls.length };
+    };
+    expect(await reads()).toEqual({ found: 51, reads: 51 });
+    expect(await reads()).toEqual({ found: 0, reads: 0 });
+    await talks[7]!.send('I like rum.');
+    expect(await reads()).toEqual({ found: 1, reads: 1 });
+    expect(await reads()).toEqual({ found: 0, reads: 0 });
+    await memory.settled();
+    expect(await textsOf(memories)).toEqual(['The user said: I like rum.', 'The user said: I like tea.']);
+    // What was refused is looked at again.
+    await memory.consent.set(scope, 'off');
+    await talks[8]!.send('I like ale.');
+    for (let i = 0; i < 2; i++) expect(await reads()).toEqual({ found: 0, reads: 1 });
   });
 
   test('later where the pipeline stalls and its queue is full: turns are as ever, what is refused is counted, and found again', async () => {
@@ -181,6 +238,7 @@ describe('an agent learns', () => {
     await memory.settled();
     expect(await textsOf(memories)).toHaveLength(2);
     // The scheduler finds the sessions, as fast as the queue takes them.
+    pass(15 * MINUTE);
     await vi.waitFor(async () => {
       await processMemoryJobs(ai);
       await memory.settled();

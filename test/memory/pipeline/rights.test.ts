@@ -667,7 +667,7 @@ test('processMemoryJobs of an instance finds its managers, and sessions that wer
     worker: false,
   });
   const sessions = new InMemorySessionStore();
-  const createdAt = new Date().toISOString();
+  const createdAt = new Date(Date.now() - 3_600_000).toISOString();
   const state = { messages: [user('I like tea.')] };
   const snapshot = { snapshotId: 'a', sessionId: 's', createdAt, status: 'completed', state } as const;
   await sessions.saveSnapshot('a', () => snapshot, { session: { ownerId: 'ada' } });
@@ -681,7 +681,7 @@ test('processMemoryJobs resolves when its jobs are done, also with an in-process
   const slowly = { extract: async () => new Promise<string[]>((resolve) => setTimeout(resolve, 30, ['A fact.'])) };
   const { ai, memory, store } = setUp(slowly);
   const sessions = new InMemorySessionStore();
-  const createdAt = new Date().toISOString();
+  const createdAt = new Date(Date.now() - 3_600_000).toISOString();
   const state = { messages: [user('I like tea.')] };
   const snapshot = { snapshotId: 'a', sessionId: 's', createdAt, status: 'completed', state } as const;
   await sessions.saveSnapshot('a', () => snapshot, { session: { ownerId: 'ada' } });

@@ -3,13 +3,17 @@ import type { Registry } from 'genkit/registry';
 import { logger } from 'genkit/logging';
 import { describeThrown, failedPrecondition, invalidArgument } from '../../../errors.ts';
 import { checkOptions, isObject, isWhole } from '../../../store/check-options.ts';
+import type { SessionSummary } from '../../../store/contract.ts';
 import type { BackfillOptions, BackfillResult } from '../../backfill.ts';
 import type { MemoryManager } from '../../manager.ts';
-import type { ProcessMemoryJobsResult } from '../../types.ts';
+import type { MemoryTriggers, ProcessMemoryJobsResult } from '../../types.ts';
 import type { MemoryWorker } from './worker.ts';
 
 /** A registered symbol, so that the ES module and the CommonJS copy of the package find each other's managers. */
 const MANAGED = Symbol.for('genkitx-agents.memory-managers');
+
+/** Without learning from idle sessions, a session counts as idle after this time. */
+const IDLE_MS = 900_000;
 
 /** The sessions of a manager's agents. */
 export type MemorySessions = Pick<BackfillOptions, 'store' | 'scopeOf'>;
@@ -18,6 +22,7 @@ export type MemorySessions = Pick<BackfillOptions, 'store' | 'scopeOf'>;
 export interface ManagedJobs {
   /** The sessions of agents that learn. */
   readonly sessions: ReadonlySet<MemorySessions>;
+  readonly onIdleMs: Required<MemoryTriggers>['onIdleMs'];
   /** Enqueues the jobs of sessions, and does not wake the worker. */
   readonly backfill: (options: BackfillOptions) => Promise<BackfillResult>;
   /** One attempt at one job of a tenant; `undefined` when none is due. */
@@ -46,14 +51,14 @@ export interface ProcessMemoryJobsOptions {
   context?: ActionContext;
   /** No job begins after this time, in ms. Default: 540,000 (9 minutes). */
   withinMs?: number;
-  /** Looks only at sessions written within this time, in ms. Use more than the scheduler's interval. Default: 86,400,000 (a day). */
+  /** Looks only at sessions that became idle within this time, in ms. Use more than the scheduler's interval. Default: 86,400,000 (a day). */
   sessionsWithinMs?: number;
 }
 
 /**
  * Works on the memory jobs of a tenant until none is due, and resolves when this process works on none of them. Call it from a scheduler
- * or a task queue if processes may end before their jobs. First enqueues new messages in the sessions of agents that learn, if they were
- * not enqueued before.
+ * or a task queue if processes may end before their jobs. First enqueues new messages in idle sessions of agents that learn, if they were not
+ * enqueued before. A session is idle after `generate.onIdleMs`, or after 15 minutes if that is `false`; until then its turns enqueue it.
  *
  * @param ai The `Genkit` instance with the memory managers, or one of them.
  * @throws `INVALID_ARGUMENT` for anything else; `FAILED_PRECONDITION` if there is no open manager; the stores' errors from reading jobs. A
@@ -72,10 +77,18 @@ export async function processMemoryJobs(
   const at = context ? { context } : {};
   const managed = managedJobs(ai);
   const end = Date.now() + withinMs;
-  for (const { sessions, backfill, attempt, settled } of managed) {
-    for (const one of sessions) {
+  for (const { sessions, onIdleMs, backfill, attempt, settled } of managed) {
+    const idleMs = onIdleMs || IDLE_MS;
+    const isIdle = ({ updatedAt }: SessionSummary) => Date.now() - Date.parse(updatedAt) >= idleMs;
+    for (const { store, scopeOf } of sessions) {
+      const idleScopeOf: typeof scopeOf = (session, of) => (isIdle(session) ? scopeOf(session, of) : undefined);
       try {
-        const { enqueued } = await backfill({ ...one, ...at, withinMs: sessionsWithinMs });
+        const { enqueued } = await backfill({
+          store,
+          scopeOf: idleScopeOf,
+          ...at,
+          withinMs: sessionsWithinMs + idleMs,
+        });
         result.found += enqueued;
       } catch (error) {
         logger.warn(`The sessions of an agent were not learned from. ${describeThrown(error)}`);

@@ -1,0 +1,34 @@
+import type { SessionSummary } from '../../../store/contract.ts';
+import { LruCache } from '../../../store/parts/lru-cache.ts';
+import type { MemoryScope } from '../../scopes.ts';
+
+/** The most sessions that a process remembers. */
+const MOST_KNOWN = 10_000;
+
+/** The sessions of which all messages were read or enqueued, as far as this process knows. They need not be read until they change. */
+export class KnownSessions {
+  readonly #leaves = new LruCache<string>(MOST_KNOWN);
+  readonly #keyOf: (scope: MemoryScope) => string;
+
+  /** @param keyOf Names a scope across tenants. */
+  constructor(keyOf: (scope: MemoryScope) => string) {
+    this.#keyOf = keyOf;
+  }
+
+  has(scope: MemoryScope, session: SessionSummary): boolean {
+    return this.#leaves.get(this.#nameOf(scope, session)) === leafOf(session);
+  }
+
+  /** @param session As it was listed before its messages were read. */
+  add(scope: MemoryScope, session: SessionSummary): void {
+    this.#leaves.set(this.#nameOf(scope, session), leafOf(session), 1);
+  }
+
+  #nameOf(scope: MemoryScope, { sessionId }: SessionSummary): string {
+    return JSON.stringify([this.#keyOf(scope), sessionId]);
+  }
+}
+
+function leafOf({ leafId, updatedAt }: SessionSummary): string {
+  return JSON.stringify([leafId, updatedAt]);
+}
