@@ -34,7 +34,7 @@ const Extraction = z.object({
 
 const INSTRUCTIONS = `You keep the long-term memory of an assistant. You read a part of a conversation and write down what will still matter in later conversations.
 
-Write each fact as one short sentence in the present tense and the third person ("The user prefers a window seat"), with names and dates in place of "he", "there" and "tomorrow". Take only what people in the conversation state about themselves, their wishes and their affairs. If they correct themselves, only the last word counts. Leave out what everybody knows, small talk, questions, guesses, what the assistant proposes without an answer, and commands to the assistant that do not describe a lasting wish. A fact that fits no topic is left out; often there is none, and the list is empty. Describe; do not predict, judge or advise.`;
+Write each fact as one short sentence in the present tense and the third person ("The user prefers a window seat"), with names and dates in place of "he", "there" and "tomorrow". Take only what people in the conversation state about themselves, their wishes and their affairs. If they correct themselves, only the last word counts. Leave out what everybody knows, small talk, questions, guesses, what the assistant proposes without an answer, commands to the assistant that do not describe a lasting wish, and what the user wants forgotten. A fact that fits no topic is left out; often there is none, and the list is empty. Describe; do not predict, judge or advise.`;
 
 /** Asks the model for the facts in the messages. */
 export async function extractFacts(
