@@ -137,7 +137,7 @@ function sourceOf({ now }: Pipeline, { source, memories, messages }: IngestOptio
 }
 
 async function redactMessage({ role, content }: MessageData, redact: Redact): Promise<MessageData> {
-  const redacted = content.map((part) => (part.media ? part : redactValue(part, redact)));
+  const redacted = content.map(async (part) => (part.media ? part : redactValue(part, redact)));
   return { role, content: await Promise.all(redacted) };
 }
 
