@@ -7,7 +7,7 @@ import {
   type MemoryReport,
   type MemoryStore,
 } from 'genkitx-agents/memory';
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { scriptedModel, type ScriptedReply } from '../../support/scripted-model.ts';
 
 export const ADA = { auth: { uid: 'ada' } };
@@ -31,6 +31,8 @@ export function setUp({
     ...options,
     store,
   });
+  // A job that goes on would set timers in the next test.
+  onTestFinished(() => void memory.close());
   const scope = memory.scopeFor('user', { context: ADA });
   return { ai, model, clock, reports, store, memory, scope };
 }
