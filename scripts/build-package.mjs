@@ -1,4 +1,4 @@
-// Builds the package into dist, as `tsdown` does.
+// Builds the package as `tsdown` does, into the folder that the argument names.
 import { build } from 'tsdown';
 
-await build({ logLevel: 'warn' });
+await build({ logLevel: 'warn', outDir: process.argv[2] });

@@ -2,7 +2,7 @@
 // what only the bench needs. Does only what is out of date, and says what it does. Uses nothing but Node, because it runs before anything is installed.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -44,17 +44,53 @@ function install(folder, what) {
   writeFileSync(stamp, wanted);
 }
 
+/** Builds into a folder of its own, and moves that into place when it is whole: another build may run at the same time, or a server that reads dist. */
 function build() {
   const wanted = fingerprint();
-  const stamp = join(root, 'dist', '.build-stamp');
-  if (read(stamp) === wanted) return;
+  const dist = join(root, 'dist');
+  if (read(join(dist, '.build-stamp')) === wanted) return;
   say('Building the package and its pages ...');
+  const folder = newBuildFolder();
+  const draft = join(folder, 'dist');
   // Its command warns of Node 20, which the package supports; its function does not.
-  run('node', ['scripts/build-package.mjs']);
-  for (const page of ['ui/inspector', 'samples/support/page'])
-    run('npx', ['--no-install', 'vite', 'build', '--config', `${page}/vite.config.ts`, '--logLevel', 'warn']);
-  mkdirSync(join(root, 'dist'), { recursive: true });
-  writeFileSync(stamp, wanted);
+  run('node', ['scripts/build-package.mjs', draft]);
+  for (const [page, name] of Object.entries({ 'ui/inspector': 'inspector', 'samples/support/page': 'support-page' })) {
+    const options = ['--config', `${page}/vite.config.ts`, '--outDir', join(draft, name), '--logLevel', 'warn'];
+    run('node', ['node_modules/vite/bin/vite.js', 'build', ...options]);
+  }
+  writeFileSync(join(draft, '.build-stamp'), wanted);
+  replaceFolder(dist, draft, join(folder, 'old'));
+}
+
+/** Named by this process, and removed at its end; those of processes that were killed are removed now. */
+function newBuildFolder() {
+  const builds = join(root, '.tmp', 'builds');
+  const folder = join(builds, String(process.pid));
+  mkdirSync(folder, { recursive: true });
+  for (const name of readdirSync(builds)) if (!isRunning(Number(name))) remove(join(builds, name));
+  process.once('exit', () => remove(folder));
+  return folder;
+}
+
+function isRunning(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+function replaceFolder(folder, draft, old) {
+  for (;;) {
+    remove(old);
+    try {
+      if (existsSync(folder)) renameSync(folder, old);
+      return renameSync(draft, folder);
+    } catch (error) {
+      // Another build moved its folder away or into place at this moment.
+      if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(error.code) || !existsSync(draft)) throw error;
+    }
+  }
 }
 
 /** Changes when a source file is added, removed or edited. */
@@ -78,6 +114,10 @@ function run(command, args, folder = '.') {
   const { status, error } = spawnSync(command, args, { cwd: join(root, folder), stdio: 'inherit', shell: windows });
   if (error) fail(`${command} could not be started: ${error.message}`);
   if (status !== 0) fail(`'${command} ${args.join(' ')}' failed (exit code ${status}); what it printed is above.`);
+}
+
+function remove(path) {
+  rmSync(path, { recursive: true, force: true });
 }
 
 function read(file) {
