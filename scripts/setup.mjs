@@ -50,6 +50,8 @@ function build() {
   const dist = join(root, 'dist');
   if (read(join(dist, '.build-stamp')) === wanted) return;
   say('Building the package and its pages ...');
+  // Tests that build set another, with which the pages get React's development build.
+  process.env.NODE_ENV = 'production';
   const folder = newBuildFolder();
   const draft = join(folder, 'dist');
   // Its command warns of Node 20, which the package supports; its function does not.
