@@ -1,22 +1,23 @@
-/** What the tests of the inspector's page share: one browser a file, and inspectors behind real HTTP. */
+/** What the tests of the inspector's page share: one browser, and inspectors behind real HTTP. */
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { InspectorOptions } from 'genkitx-agents/inspector';
-import { chromium, type Browser } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe } from 'vitest';
 import { open as openInspector } from '../../inspector/support/open.ts';
 import type { Look } from '../support/chat-page.ts';
 import { findBrowser, NO_BROWSER } from '../support/find-browser.ts';
+import { sharedBrowser } from '../support/shared-browser.ts';
 import { InspectorPage } from './inspector-page.ts';
 
 const PAGE = fileURLToPath(new URL('../../../dist/inspector/index.html.br', import.meta.url));
 const PAGE_CONFIG = fileURLToPath(new URL('../../../ui/inspector/vite.config.ts', import.meta.url));
 
-const executablePath = findBrowser();
-if (!executablePath) console.warn(`The browser tests are skipped. ${NO_BROWSER}`);
+const hasBrowser = findBrowser() !== undefined;
+if (!hasBrowser) console.warn(`The browser tests are skipped. ${NO_BROWSER}`);
 
 export interface InspectorSetting {
   /** An empty folder that is removed with the file's end. */
@@ -26,7 +27,7 @@ export interface InspectorSetting {
 }
 
 export function describeInspector(name: string, tests: (setting: InspectorSetting) => void): void {
-  describe.skipIf(!executablePath)(name, () => {
+  describe.skipIf(!hasBrowser)(name, () => {
     let browser: Browser;
     const ends: (() => Promise<void>)[] = [];
 
@@ -36,11 +37,11 @@ export function describeInspector(name: string, tests: (setting: InspectorSettin
         const { build } = await import('vite');
         await build({ configFile: PAGE_CONFIG, logLevel: 'warn' });
       }
-      browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+      browser = await sharedBrowser();
     });
 
     afterAll(async () => {
-      await browser?.close();
+      await Promise.all(browser.contexts().map((context) => context.close()));
       await Promise.all(ends.map((end) => end()));
     });
 

@@ -1,22 +1,23 @@
-/** What the tests of the chat page share: one browser a file, and one server where a test needs no other. */
+/** What the tests of the chat page share: one browser, and one server where a test needs no other. */
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { chromium, type Browser } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
 import { offlineModel, type SupportModel } from '../../../samples/support/models/choose-model.ts';
 import type { RunningServer } from '../../../samples/support/server/start-server.ts';
 import { ChatPage, type Look } from './chat-page.ts';
 import { findBrowser, NO_BROWSER } from './find-browser.ts';
+import { sharedBrowser } from './shared-browser.ts';
 import { serve, type ServeOptions } from './sample-in-process.ts';
 
 const PAGE = fileURLToPath(new URL('../../../dist/support-page/index.html', import.meta.url));
 const PAGE_CONFIG = fileURLToPath(new URL('../../../samples/support/page/vite.config.ts', import.meta.url));
 
-const executablePath = findBrowser();
-if (!executablePath) console.warn(`The browser tests are skipped. ${NO_BROWSER}`);
+const hasBrowser = findBrowser() !== undefined;
+if (!hasBrowser) console.warn(`The browser tests are skipped. ${NO_BROWSER}`);
 
 export interface Setting {
   /** The server that the tests of the file share. */
@@ -32,7 +33,7 @@ export interface Setting {
 }
 
 export function describePage(name: string, tests: (setting: Setting) => void): void {
-  describe.skipIf(!executablePath)(name, () => {
+  describe.skipIf(!hasBrowser)(name, () => {
     let browser: Browser;
     let server: RunningServer;
     let home: string;
@@ -46,7 +47,7 @@ export function describePage(name: string, tests: (setting: Setting) => void): v
       }
       home = await mkdtemp(join(tmpdir(), 'support-sample-'));
       server = await serve(home, offlineModel(0));
-      browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+      browser = await sharedBrowser();
     });
 
     afterEach(async () => {
@@ -55,7 +56,6 @@ export function describePage(name: string, tests: (setting: Setting) => void): v
     });
 
     afterAll(async () => {
-      await browser?.close();
       await server?.stop();
       await rm(home, { recursive: true, force: true });
     });

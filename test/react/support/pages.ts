@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import react from '@vitejs/plugin-react';
-import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { build } from 'vite';
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
 import { PAGE_TIMEOUT_MS } from '../../browser/support/chat-page.ts';
 import { findBrowser } from '../../browser/support/find-browser.ts';
+import { sharedBrowser } from '../../browser/support/shared-browser.ts';
 import type { TestWindow } from '../page/main.tsx';
 import { serveTeller, type Teller } from './teller.ts';
 
@@ -28,8 +29,7 @@ export interface Pages {
 }
 
 export function describePages(name: string, versions: (keyof typeof REACTS)[], tests: (pages: Pages) => void): void {
-  const executablePath = findBrowser();
-  describe.skipIf(!executablePath).each(versions)(`${name}, in %s`, (version) => {
+  describe.skipIf(!findBrowser()).each(versions)(`${name}, in %s`, (version) => {
     let browser: Browser;
     let folder: string;
     let teller: Teller;
@@ -53,7 +53,7 @@ export function describePages(name: string, versions: (keyof typeof REACTS)[], t
         },
         build: { outDir: folder, emptyOutDir: true, minify: false, chunkSizeWarningLimit: 10_000 },
       });
-      browser = await chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox'] });
+      browser = await sharedBrowser();
       teller = await serveTeller({ pages: folder });
     });
     afterEach(async () => {
@@ -61,7 +61,6 @@ export function describePages(name: string, versions: (keyof typeof REACTS)[], t
       complaints.length = 0;
     });
     afterAll(async () => {
-      await browser?.close();
       await teller?.stop();
       rmSync(folder, { recursive: true, force: true });
     });
