@@ -5,17 +5,17 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { dirname, join } from 'node:path';
 import { FileSessionStore } from 'genkitx-agents';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { buildPackage, COMMAND, DIST } from '../cli/support/built-cli.ts';
 import { runCli } from '../cli/support/run-cli.ts';
 import { Visitor } from './support/open.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-inspect-test-'));
 
 beforeAll(async () => {
+  buildPackage();
   const store = new FileSessionStore(folder, { durability: 'fast' });
   await store.saveSnapshot('a', () => ({ sessionId: 's', createdAt: new Date().toISOString(), status: 'completed' }));
   await store.close();
@@ -25,9 +25,9 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 /** The command as a process of its own, in production too: the person who types it wants the page. */
 async function inspecting(...args: string[]) {
-  const command = ['--import', 'tsx', 'cli/main.ts', 'inspect', ...args, '--port', '0'];
+  const command = [COMMAND, 'inspect', ...args, '--port', '0'];
   const env = { ...process.env, NODE_ENV: 'production' };
-  const child = spawn(process.execPath, command, { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, command, { cwd: dirname(DIST), env, stdio: ['ignore', 'pipe', 'inherit'] });
   onTestFinished(() => void child.kill('SIGKILL'));
   const exited = once(child, 'exit');
   const [printed] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];
@@ -56,8 +56,8 @@ describe('inspect', () => {
   it('takes agents and memories of a module', async () => {
     writeFileSync(
       join(folder, 'app.mts'),
-      `import { defineCustomAgent, genkit, InMemorySessionStore } from ${JSON.stringify(join(root, 'entries/index.ts'))};
-       import { InMemoryMemoryStore } from ${JSON.stringify(join(root, 'entries/memory.ts'))};
+      `import { defineCustomAgent, genkit, InMemorySessionStore } from ${JSON.stringify(join(DIST, 'index.mjs'))};
+       import { InMemoryMemoryStore } from ${JSON.stringify(join(DIST, 'memory.mjs'))};
        export const store = new InMemorySessionStore();
        export const memory = new InMemoryMemoryStore();
        export const ai = genkit();

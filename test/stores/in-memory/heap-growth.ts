@@ -2,7 +2,7 @@
 import { completedSnapshot, Workload } from '../../../bench/workload.ts';
 import { InMemorySessionStore } from '../../../stores/in-memory/in-memory-session-store.ts';
 
-const TURNS = 900;
+const TURNS = 500;
 
 function heap(): number {
   for (let i = 0; i < 3; i++) globalThis.gc!();

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { childScript } from '../../../support/child-script.ts';
 import { Fleet } from './support/fleet.ts';
 
-const SCRIPT = fileURLToPath(new URL('./scripts/short-lived.ts', import.meta.url));
+const SCRIPT = await childScript(new URL('./scripts/short-lived.ts', import.meta.url), { isWhole: true });
 
 describe('a store closed by its user', () => {
   const fleet = new Fleet();
@@ -23,7 +23,7 @@ describe('a store closed by its user', () => {
   for (const ending of ['close', 'forget'] as const) {
     const how = ending === 'close' ? 'after close()' : 'without close(), though it watches';
     it(`does not keep a process running ${how}`, async () => {
-      const child = spawn(process.execPath, ['--import', 'tsx', SCRIPT, fleet.folder(), ending], {
+      const child = spawn(process.execPath, [SCRIPT, fleet.folder(), ending], {
         stdio: ['ignore', 'pipe', 'inherit'],
       });
       running.add(child);
