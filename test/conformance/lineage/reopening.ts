@@ -21,7 +21,7 @@ export const reopening: Subject = {
 };
 
 function turnsOf(kit: Kit): number {
-  return kit.isBrief ? 40 : 70;
+  return kit.isBrief ? 30 : 70;
 }
 
 /** A few sessions: a long one with branches, rewrites and all values, one that runs, one with hostile names. */
@@ -34,7 +34,7 @@ async function fill(kit: Kit, { a, b }: Stage): Promise<void> {
     const parentId = turn === 0 ? {} : { parentId: `turn ${turn % 10 === 0 ? turn - 5 : turn - 1}` };
     await (turn % 2 === 0 ? a : b).save(`turn ${turn}`, { ...input, ...parentId, state: { ...input.state, messages } });
   }
-  for (const id of ['turn 9', `turn ${turns - 21}`, `turn ${turns - 1}`]) {
+  for (const id of new Set(['turn 9', `turn ${turns - 21}`, `turn ${turns - 1}`])) {
     await b.save(id, (current) => ({ ...current!, updatedAt: second(1000), state: { custom: { rewritten: id } } }));
   }
   await a.save('running', snapshot({ sessionId: 'runs', status: 'pending' }));

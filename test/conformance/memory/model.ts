@@ -98,7 +98,7 @@ async function view(store: MemoryStore, scope: MemoryScopeId, since: number, asO
 export const model: MemorySubject = {
   name: 'model',
   tests(kit) {
-    const numRuns = kit.runs(60, 1000);
+    const numRuns = kit.runs(60, 1000, 1);
     kit.test(`${numRuns} random histories read as the reference store says (seed ${kit.seed})`, async () => {
       const steps = fc.array(step, { minLength: 3, maxLength: 14 });
       await forAll(steps, (tape) => kit.onStage((stage) => play(stage, tape)), { seed: kit.seed, numRuns });

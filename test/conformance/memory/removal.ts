@@ -196,7 +196,7 @@ export const removal: MemorySubject = {
         const ids = Array.from({ length: 30 }, (_, i) => `m${i}`);
         const all = { get: 30, last: 30, past: 30, near: vector ? 30 : 0, revisions: 2, bySource: 30, changes: 30 };
         const none = Object.fromEntries(Object.keys(all).map((method) => [method, 0]));
-        for (let i = 0; i < kit.runs(3, 20); i++) {
+        for (let i = 0; i < kit.runs(3, 20, 2); i++) {
           await fillMany(stage, ids, vector);
           const [reader, eraser] = i % 2 === 0 ? [stage.a, stage.b] : [stage.b, stage.a];
           equal(await countAll(reader, ids, vector), all, 'before');

@@ -60,8 +60,8 @@ export class Kit {
   }
 
   /** How often a repeated test repeats; three times at least. */
-  runs(short: number, long: number): number {
-    return Math.max(3, Math.round(scale(short, long) * (this.#options.effort ?? 1)));
+  runs(short: number, long: number, least = 3): number {
+    return Math.max(least, Math.round(scale(short, long) * (this.#options.effort ?? 1)));
   }
 
   /** Whether the effort is below 0.05: what is long for variety's sake is shorter. */
@@ -69,15 +69,16 @@ export class Kit {
     return (this.#options.effort ?? 1) < 0.05;
   }
 
-  /** All of many cases that are alike; with an effort below 0.05 every fourth, the seed says which. */
+  /** All of many cases that are alike; with an effort below 0.05 every eighth, the seed says which. */
   some<T>(cases: readonly T[]): readonly T[] {
-    const step = this.isBrief ? 4 : 1;
+    const step = this.isBrief ? 8 : 1;
     return cases.filter((_, i) => (i + this.seed) % step === 0);
   }
 
   /** Parameters of a fast-check run; the names of such tests say the seed. */
   property(short: number, long: number): { seed: number; numRuns: number; endOnFailure: boolean } {
-    return { seed: this.seed, numRuns: this.runs(short, long), endOnFailure: !(this.#options.shrink ?? true) };
+    const numRuns = this.runs(short, long, this.isBrief ? 1 : 3);
+    return { seed: this.seed, numRuns, endOnFailure: !(this.#options.shrink ?? true) };
   }
 
   test(name: string, body: (stage: Stage) => Promise<void>, open: OpenOptions = {}): void {

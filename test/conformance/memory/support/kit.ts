@@ -32,8 +32,8 @@ export class MemoryKit {
   }
 
   /** How often a repeated test repeats. */
-  runs(short: number, long: number): number {
-    return Math.max(3, Math.round(scale(short, long) * (this.#options.effort ?? 1)));
+  runs(short: number, long: number, least = 3): number {
+    return Math.max(least, Math.round(scale(short, long) * (this.#options.effort ?? 1)));
   }
 
   /** All of many cases that are alike; with an effort below 0.5 every eighth, the seed says which. */

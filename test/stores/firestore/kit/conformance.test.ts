@@ -7,12 +7,12 @@ import { runKit } from '../support/kit.ts';
 // Small ones: short sessions have what large ones need.
 const SMALL = { checkpointInterval: 3, shardSize: 1024 };
 
-runKit(SMALL, { effort: isTorture ? 0.05 : 0.02 });
+runKit(SMALL, { effort: isTorture ? 0.05 : 0.005 });
 if (isTorture) {
   runKit({}, { effort: 0.01, subjects: RANDOM });
   runKit({ checkpointInterval: 1 }, { effort: 0.01, subjects: RANDOM });
 }
 const keys = localKeys(randomBytes(32));
-runKit(SMALL, isTorture ? { effort: 0.01 } : { effort: 0.02, subjects: ['reopening and closing'] }, () =>
+runKit(SMALL, isTorture ? { effort: 0.01 } : { effort: 0.005, subjects: ['reopening and closing'] }, () =>
   envelope({ keys }),
 );

@@ -3,6 +3,7 @@ import { FirestoreMemoryStore } from 'genkitx-agents/google-cloud';
 import { envelope, localKeys } from 'genkitx-agents/privacy';
 import { memoryStoreConformance } from 'genkitx-agents/testing';
 import { afterAll, describe, it } from 'vitest';
+import { isTorture } from '../../../support/scale.ts';
 import { textOfDocuments } from '../support/all-text.ts';
 import { clearProject, newProject, openDatabase } from '../support/database.ts';
 
@@ -18,8 +19,8 @@ for (const isEncrypted of [false, true]) {
     runner: { describe, it },
     capabilities: new FirestoreMemoryStore({ db: first }).capabilities,
     tenants: true,
-    effort: 0.02,
-    ...(isEncrypted && { subjects: ['memories', 'notes', 'removal'] }),
+    effort: isTorture ? 0.02 : 0.005,
+    ...(isEncrypted && { subjects: ['memories', 'notes', ...(isTorture ? ['removal'] : [])] }),
     open: async (options) => {
       const collection = `kit-${randomUUID()}`;
       const open = (db = first): FirestoreMemoryStore =>

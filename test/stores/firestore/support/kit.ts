@@ -3,6 +3,7 @@ import { FirestoreSessionStore, type FirestoreSessionStoreOptions } from 'genkit
 import { sessionStoreConformance, type ConformanceOptions } from 'genkitx-agents/testing';
 import type { Encryption } from 'genkitx-agents/privacy';
 import { describe, it } from 'vitest';
+import { isTorture } from '../../../support/scale.ts';
 import { nameOf } from '../../kit-name.ts';
 import { clearProject, newProject, openDatabase } from './database.ts';
 
@@ -16,13 +17,15 @@ export function runKit(
   kit: Pick<ConformanceOptions, 'effort' | 'subjects'>,
   encryption?: () => Encryption,
 ): void {
+  // What encryption adds does not depend on the tenant.
+  const tenants = isTorture || !encryption;
   const project = newProject();
   const [first, second] = [openDatabase(project), openDatabase(project)];
   let inUse = 0;
   sessionStoreConformance({
     name: nameOf('FirestoreSessionStore', options, encryption !== undefined),
     runner: { describe, it },
-    manifest: { capabilities: new FirestoreSessionStore({ db: first }).capabilities, tenants: true, branching: true },
+    manifest: { capabilities: new FirestoreSessionStore({ db: first }).capabilities, tenants, branching: true },
     ...kit,
     open: async (stage) => {
       inUse++;
