@@ -7,7 +7,7 @@ import { judge } from './simulation/verdict.ts';
 // A store that fails is told of in the log.
 catchErrorLog();
 
-const SEEDS = scale(40, 1000);
+const SEEDS = scale(20, 1000);
 const FIRST = seed * 1_000_000;
 
 test(`simulation: under ${SEEDS} seeds of faults, deaths and races the sessions are what the model says (seed ${seed})`, async () => {

@@ -8,8 +8,8 @@ import { childScript } from '../support/child-script.ts';
 import { Random } from '../support/random.ts';
 import { scale, seed } from '../support/scale.ts';
 
-const SESSIONS = scale(120, 1000);
-const KILLS = scale(5, 20);
+const SESSIONS = scale(60, 1000);
+const KILLS = scale(3, 20);
 const STATUSES = ['completed', 'failed', 'aborted', 'pending'] as const;
 
 let script: string;

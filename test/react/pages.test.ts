@@ -95,7 +95,7 @@ describePages('useAgent', ['React 19', 'React 18'], (pages) => {
     expect(pages.complaints).toEqual([]);
   });
 
-  const mounts = scale(100, 1000);
+  const mounts = scale(20, 1000);
   it(`soak: leaves no listener and no request after ${mounts} mounts`, async () => {
     const sessionId = `mounts-${Math.random()}`;
     await remoteAgent({ url: pages.teller.url }).chat({ sessionId }).send('hello');

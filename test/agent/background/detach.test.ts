@@ -99,7 +99,7 @@ describe.each(CHANGING_STORE_KINDS)('detach: while the turn is being saved on $n
 
   test('a detach at any moment around the reply loses no turn', async () => {
     const lost: string[] = [];
-    for (let moment = 0; moment < 60; moment += scale(3, 1)) {
+    for (let moment = 0; moment < 60; moment += scale(5, 1)) {
       const store = await make();
       const ai = genkit({});
       const begun = deferred();
@@ -125,7 +125,7 @@ describe.each(CHANGING_STORE_KINDS)('detach: while the turn is being saved on $n
 
   test('a turn that ends at any moment around the detach is not lost', async () => {
     const lost: string[] = [];
-    for (let moment = 0; moment < 60; moment += scale(3, 1)) {
+    for (let moment = 0; moment < 60; moment += scale(5, 1)) {
       const inner = await make();
       const store: SessionStore = {
         getSnapshot: (lookup) => inner.getSnapshot(lookup),

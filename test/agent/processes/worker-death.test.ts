@@ -89,7 +89,7 @@ async function recoverAll(rescuers: readonly Worker[], round: number) {
 }
 
 describe('worker death:', () => {
-  const kills = scale(4, 50);
+  const kills = scale(2, 50);
   test(`kill x ${kills} (seed ${seed}): no input is lost, and each run has exactly one taker`, async () => {
     const folder = newFolder();
     const store = new FileSessionStore(folder);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { scale, seed } from '../../support/scale.ts';
 import { simulate } from './simulate.ts';
 
-const sessions = scale(15, 1_000);
+const sessions = scale(8, 1_000);
 
 describe('coverage: every message that a window leaves out', () => {
   it(`is in one summary or reported as dropped: ${sessions} random sessions, seed ${seed}`, async () => {

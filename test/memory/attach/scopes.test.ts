@@ -7,7 +7,7 @@ import { scale, seed } from '../../support/scale.ts';
 import { agentWithMemory } from './support.ts';
 
 const SECRET = 'canary';
-const OPERATIONS = scale(500, 10_000);
+const OPERATIONS = scale(200, 10_000);
 
 const HOSTILE: readonly unknown[] = [
   '*',

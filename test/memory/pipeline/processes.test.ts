@@ -101,7 +101,7 @@ test('memory once: corroborations of one memory by two processes are all counted
 });
 
 test(`memory once: kills of workers whose model fails in 30 % of calls lose nothing and apply nothing twice (seed ${SEED})`, async () => {
-  const kills = scale(8, 200);
+  const kills = scale(4, 200);
   const random = new Random(SEED);
   const workers = await Promise.all([start(SEED, 'learn until killed'), start(SEED + 1, 'learn until killed')]);
   for (let i = 0; i < kills; i++) {

@@ -70,7 +70,7 @@ async function readAll(store: Store): Promise<Record<string, Record<string, unkn
 const NAMES = { one: '"one"', two: '"two"', rest: /"alone"|"ada"/ };
 
 describe('damaged ciphertext: files', () => {
-  const count = scale(100, 3_500);
+  const count = scale(40, 3_500);
 
   it(`${count} damages: each snapshot and record reads as before or answers DATA_LOSS with the session, others are not affected (seed ${seed})`, async () => {
     const folder = temporaryFolder();

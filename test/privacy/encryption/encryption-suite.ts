@@ -1,6 +1,7 @@
 import { localKeys, type Encryption } from 'genkitx-agents/privacy';
 import { expect, it } from 'vitest';
 import type { SessionStore } from '../../../src/store/contract.ts';
+import { scale } from '../../support/scale.ts';
 import {
   ADA,
   CANARY,
@@ -70,11 +71,12 @@ export function encryptsAtRest({ medium, prunesWithoutKey }: EncryptionSuiteOpti
     expect(await readGolden(golden.open(encryptionWith('golden')))).toEqual(await readGolden(plain));
   });
 
-  it('take at most 1.1 times the bytes of clear ones, in a session of 200 turns', async () => {
+  const turns = scale(60, 200);
+  it(`take at most 1.1 times the bytes of clear ones, in a session of ${turns} turns`, async () => {
     const bytes: number[] = [];
     for (const encryption of [undefined, encryptionWith('a')]) {
       const own = medium();
-      await saveWorkload(own.openDefault(encryption), 200);
+      await saveWorkload(own.openDefault(encryption), turns);
       bytes.push(await own.bytes());
     }
     expect(bytes[1]! / bytes[0]!).toBeLessThan(1.1);

@@ -154,7 +154,7 @@ function bytesOf(document: QueryDocumentSnapshot, field: string): { bytes: Buffe
 }
 
 describe('damaged ciphertext: documents', () => {
-  const count = scale(24, 500);
+  const count = scale(12, 500);
 
   it(`${count} damages: each snapshot and record reads as before or answers DATA_LOSS with the session, others are not affected (seed ${seed})`, async () => {
     const db = database();

@@ -177,7 +177,7 @@ export function erasesUsers(open: () => Promise<Medium>): void {
     const medium = await open();
     await plant(medium, EVE, 'other');
     await eraseUser(medium.open(), { userId: ADA });
-    for (let changes = 0, died = true; died; changes += changes < 30 ? scale(3, 1) : 7) {
+    for (let changes = 0, died = true; died; changes += changes < 30 ? scale(5, 1) : 7) {
       const planted = agentOn(medium.open());
       const before = await medium.look();
       for (const sessionId of ['one', 'two']) {
@@ -268,7 +268,7 @@ export function erasesKeys(open: () => Promise<Medium>, keys: () => ReadonlyMap<
   it('erasure: killed after any number of changes and called again, it leaves no key of the user', async () => {
     const medium = await open();
     let changes = 0;
-    for (let died = true; died; changes += scale(3, 1)) {
+    for (let died = true; died; changes += scale(5, 1)) {
       await agentOn(medium.open()).turn(ADA, CANARY, { sessionId: CANARY });
       await medium.open().writeRecord({ sessionId: CANARY, kind: CANARY, key: CANARY, value: CANARY });
       expect(keysOfUser()).not.toEqual([]);

@@ -8,7 +8,7 @@ import { serveByRouter } from '../support/http.ts';
 import { hello } from '../support/stub-server.ts';
 
 const CALLERS = 40;
-const TURNS = 20;
+const TURNS = 12;
 
 test('a busy server answers the first turn of every caller before the tenth of any', async () => {
   const ai = genkit({});

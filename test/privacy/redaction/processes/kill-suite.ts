@@ -65,7 +65,7 @@ class Worker {
 
 /** What must hold when the processes of redacting stores are killed, and when they write at once. */
 export function redactsWhenKilled(name: string, make: () => Promise<KilledMedium>): void {
-  const [turns, kills] = [scale(24, 200), scale(2, 12)];
+  const [turns, kills] = [scale(12, 200), scale(2, 12)];
   test(
     `redaction at kills: on ${name}, ${turns} turns and ${kills} kills leave none of 100 values (seed ${seed})`,
     async () => {

@@ -29,7 +29,7 @@ const BROKEN: Readonly<Record<string, (path: string) => void>> = {
 };
 
 describe('bad files:', () => {
-  const others = scale(2_000, 10_000);
+  const others = scale(500, 10_000);
 
   it(`8 kinds of broken file among ${others} snapshots: each answers DATA_LOSS by its id, no session is affected`, async () => {
     const folder = temporaryFolder();

@@ -88,7 +88,7 @@ describe(`crash-kill: (seed ${seed})`, () => {
     expect(leftoversIn(folder, listed), `${after}, ${JSON.stringify(options)}`).toEqual([]);
   }
 
-  const kills = scale(6, 800);
+  const kills = scale(4, 800);
   it(
     `crash-kill: ${kills} kills of a writer lose nothing that was acknowledged and leave nothing`,
     async () => {
@@ -124,7 +124,7 @@ describe(`crash-kill: (seed ${seed})`, () => {
     LONGEST_MS,
   );
 
-  const others = scale(5, 200);
+  const others = scale(3, 200);
   it(
     `crash-kill: when one of three writers is killed, ${others} times, the others go on`,
     async () => {

@@ -41,7 +41,7 @@ async function write(
 }
 
 describe(`${PROCESSES} processes on one session`, () => {
-  const turns = scale(10, 100);
+  const turns = scale(5, 100);
 
   it(`one session: ${PROCESSES} x ${turns} turns that expect the leaf they saw are all in one line, none lost`, async () => {
     const project = newProject();
@@ -91,7 +91,7 @@ describe(`${PROCESSES} processes on one session`, () => {
 });
 
 describe('4 processes on the records of one user and one app', () => {
-  const turns = scale(10, 200);
+  const turns = scale(5, 200);
 
   it(`atomic update: 4 x ${turns} increments from as many sessions give ${4 * turns}, and what each process put there stays`, async () => {
     const project = newProject();

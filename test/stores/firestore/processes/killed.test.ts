@@ -27,7 +27,7 @@ describe('crash-kill: a process that is killed in the middle of a large save', (
   it('leaves the old leaf, the old record, and nothing that a prune does not find, at whatever step it was killed', async () => {
     const steps = (await prepared(async (project) => save(project, 0)))!;
     expect(steps).toBeGreaterThan(2);
-    for (let fatal = 1; fatal <= steps; fatal += scale(2, 1)) {
+    for (let fatal = 1; fatal <= steps; fatal += scale(3, 1)) {
       await prepared(async (project, store, small) => {
         expect(await save(project, fatal)).toBeUndefined();
         expect(await store.getSnapshot({ sessionId: 'killed' })).toEqual(small);

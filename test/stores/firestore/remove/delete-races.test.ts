@@ -28,7 +28,7 @@ describe('deletions that race saves of other clients', () => {
   const client = (): Firestore => openDatabase(project);
   beforeEach(() => void (project = newProject()));
 
-  const rounds = scale(10, 400);
+  const rounds = scale(5, 400);
   it(`of a session that is not there, ${rounds} rounds: its first save comes before the deletion or after it, whole (seed ${seed})`, async () => {
     const [a, b, reader] = [1, 2, 3].map(() => new FirestoreSessionStore({ db: client() }));
     const random = new Random(seed);

@@ -58,17 +58,17 @@ describe('what pruning leaves reads as before', () => {
     });
   }
 
-  it('an agent’s session of 60 turns, each of them pending first', async () => {
+  it('an agent’s session of 30 turns, each of them pending first', async () => {
     const store = open();
     const messages: { role: 'user'; content: { text: string }[] }[] = [];
-    for (let n = 0; n < 60; n++) {
+    for (let n = 0; n < 30; n++) {
       messages.push({ role: 'user', content: [{ text: `${n} ${TEXT.slice(n * 100, n * 100 + 2500)}` }] });
       const state = { messages: [...messages], custom: { n } };
       await store.saveSnapshot(`turn-${n}`, () => turn(n, { state, ...(n > 0 && { parentId: `turn-${n - 1}` }) }));
       await store.saveSnapshot(`turn-${n}`, (current) => ({ ...current!, status: 'completed' }));
     }
     await store.prune({ maxChainLength: 1000 });
-    for (let n = 0; n < 60; n++) {
+    for (let n = 0; n < 30; n++) {
       const snapshot = await open().getSnapshot({ snapshotId: `turn-${n}` });
       expect([snapshot?.state?.custom, snapshot?.state?.messages?.length]).toEqual([{ n }, n + 1]);
     }
@@ -95,7 +95,7 @@ describe('what pruning leaves reads as before', () => {
 
   it('beside other prunes and a deletion nothing is lost, and nothing is taken for lost', async () => {
     const stores = [1, 2, 3].map(() => open());
-    for (let round = 0; round < scale(2, 50); round++) {
+    for (let round = 0; round < scale(1, 50); round++) {
       const sessionId = `chat ${round}`;
       const id = (n: number): string => `${round}-${n}`;
       for (let n = 0; n < 12; n++) {
@@ -114,7 +114,7 @@ describe('what pruning leaves reads as before', () => {
     }
   });
 
-  const rounds = scale(2, 60);
+  const rounds = scale(1, 60);
   it(`${rounds} random sessions of saves, rewrites and prunes (seed ${seed})`, async () => {
     const random = new Random(seed);
     for (let round = 0; round < rounds; round++) {

@@ -3,6 +3,7 @@ import type { SessionSnapshotInput } from 'genkitx-agents';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { describe, expect, it } from 'vitest';
 import { openDatabase } from '../support/database.ts';
+import { isTorture } from '../../../support/scale.ts';
 import { trafficOf } from '../support/transport.ts';
 
 const MB = 1024 * 1024;
@@ -27,7 +28,7 @@ function turn(texts: readonly string[], extra: object = {}, parentId?: string): 
 describe('size: there is no cliff', () => {
   const db = openDatabase();
 
-  for (const size of [5, 20, 50]) {
+  for (const size of isTorture ? [5, 20, 50] : [5, 50]) {
     it(`a state of ${size} MB is saved, goes on, and is loaded by a store that has seen nothing`, async () => {
       const open = (): FirestoreSessionStore => new FirestoreSessionStore({ db, collection: `large-${size}` });
       const store = open();
