@@ -87,7 +87,7 @@ describe('eraseUser on Firestore', () => {
       db = openDatabase();
     });
 
-    const sessions = scale(100, 1000);
+    const sessions = scale(150, 1000);
     it(`${sessions} of 10 turns and a record each: at most 2 requests for 100 documents`, async () => {
       const store = new FirestoreSessionStore({ db });
       await plantUser(store, { userId: 'ada', sessions });
