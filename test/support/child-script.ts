@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const SCRIPTS = join(ROOT, 'node_modules/.cache/genkitx-agents');
+const SCRIPTS = join(ROOT, '.tmp/scripts');
 
 /** Packages of which a store needs an error class and a logger, and whose modules do nothing that those need when they are loaded. */
 const HEAVY = /\/node_modules\/(genkit|@genkit-ai|@opentelemetry)\//;
