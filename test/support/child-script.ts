@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const SCRIPTS = join(ROOT, '.tmp/scripts');
+/** As far below the root as the server of the sample, which finds its page from there. */
+const SCRIPTS = join(ROOT, '.tmp/scripts/built');
 
 /** Packages of which a store needs an error class and a logger, and whose modules do nothing that those need when they are loaded. */
 const HEAVY = /\/node_modules\/(genkit|@genkit-ai|@opentelemetry)\//;
