@@ -150,23 +150,35 @@ async function benchPlace(
 }
 
 /**
- * The floor: a memory that asks its store for news, within a deadline, and places the same ten texts in each turn. It searches nothing and
- * learns nothing.
+ * The floor: a memory that asks its store for news, within a deadline and while the session is read, and places the same ten texts in each
+ * turn. It searches nothing and learns nothing.
  */
 function placing(store: MemoryStore, texts: readonly string[]): AttachedMemory {
   const lines = { text: texts.join('\n') };
-  const place: ReturnType<AttachedMemory['openTurn']>['place'] = async ({ request }) => {
+  const look = async () => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, 200)));
     await Promise.race([store.revision(SCOPE), late]);
     clearTimeout(timer);
-    const last = request.messages.at(-1)!;
-    const prompt = { ...last, content: [lines, ...last.content] };
-    return { ...request, messages: [...request.messages.slice(0, -1), prompt] };
+    return { blocks: [], noteUse: () => {} };
   };
-  const turn = { tools: () => [], noteRequest: () => {}, blocks: async () => [], sessionFacts: async () => undefined };
+  const openTurn: AttachedMemory['openTurn'] = ({ started }) => ({
+    tools: () => [],
+    noteRequest: () => {},
+    blocks: async () => [],
+    sessionFacts: async () => undefined,
+    place: async ({ request }) => {
+      await (
+        await started
+      )?.finding;
+      const last = request.messages.at(-1)!;
+      const prompt = { ...last, content: [lines, ...last.content] };
+      return { ...request, messages: [...request.messages.slice(0, -1), prompt] };
+    },
+  });
   const parts: Partial<AttachedMemory> = {
-    openTurn: () => ({ ...turn, place }),
+    prefetch: ({ text }) => ({ text, finding: look() }),
+    openTurn,
     serve: () => {},
     afterTurn: () => undefined,
   };
