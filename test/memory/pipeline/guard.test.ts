@@ -5,6 +5,7 @@ import { readingsOf } from '../../../src/memory/pipeline/guard/readings.ts';
 import { FileMemoryStore, InMemoryMemoryStore, userScope, type MemoryScope } from 'genkitx-agents/memory';
 import { piiRules, redactText } from 'genkitx-agents/privacy';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { HARMLESS_HELD_OUT, HARMLESS_TUNING } from './harmless-corpus.ts';
 import { DIVIDED_POISON, FOREIGN_POISON, POISON } from './poison-corpus.ts';
 import { BY_LANGUAGE } from './poison-languages.ts';
 import { extraction, model as says, operations, setUp, textsOf, until, user } from './support.ts';
@@ -368,14 +369,22 @@ describe('poison', () => {
       'I post my photos to https://photos.example.org every week.',
     ];
     await memory.ingest({ scope, source, messages: everyday.map(user), wait: true });
-    // The first one can't be told from a claim of rights; a person decides.
-    expect((await memory.quarantine.list({ scope })).map(({ text }) => text)).toEqual([everyday[0]]);
+    expect((await memory.quarantine.list({ scope })).map(({ text }) => text)).toEqual([]);
+  });
+
+  test.each(HARMLESS_TUNING)('is not seen in what a $from says: $text', ({ text }) => {
+    expect(poisonReason(text)).toBeUndefined();
+  });
+
+  test('is seen in at most two harmless texts that the rules were not tuned with', () => {
+    const stopped = HARMLESS_HELD_OUT.filter(({ text }) => poisonReason(text) !== undefined);
+    expect(stopped.length, JSON.stringify(stopped)).toBeLessThanOrEqual(2);
   });
 });
 
 describe.each(Object.entries(BY_LANGUAGE))('poison in %s', (_, { attempts, everyday }) => {
   test.each(attempts)('is recognized: %s', (text) => {
-    expect(poisonReason(text)).toMatch(/^It (?:instructs the model|is about other users)\.$/);
+    expect(poisonReason(text)).toMatch(/^It (?:instructs the model\.|is about other users\.|claims rights)/);
   });
 
   test.each(everyday)('is not seen in: %s', (text) => {
@@ -488,6 +497,7 @@ describe('the steps of a procedure', () => {
 describe('long texts', () => {
   // Each of the first took four to nine seconds of the processor.
   const tokens = ['bcc:', 'copy.', 'leak-', 'print(', 'send@'];
+  const orderTokens = ['i and ', ' and ignore all', '. ignore all the ', 'the user ', 'the ai must ', 'for user a-'];
   const otherTokens = [
     'ignoriere alle ',
     '. ignora tus ',
@@ -498,7 +508,7 @@ describe('long texts', () => {
     'ich ',
   ];
   const stepTokens = ['verify that ', 'if the a is ', 'check ', 'replac ', 'never a ', 'user_id ', "the user's "];
-  test.each([...tokens, ...otherTokens, ...stepTokens])('keep no guard busy: %s', (token) => {
+  test.each([...tokens, ...orderTokens, ...otherTokens, ...stepTokens])('keep no guard busy: %s', (token) => {
     const text = token.repeat(40_000 / token.length);
     const start = process.cpuUsage().user;
     poisonReason(text);

@@ -1,76 +1,80 @@
 /**
  * Stops texts that try to instruct the model beyond a user's wishes for the answers, to claim rights, or to write memories about others.
  * The texts are normalized first: look-alike letters are replaced, invisible ones removed, spaced ones joined, encoded ones decoded.
+ *
+ * Memories are placed as data in any case, so a rule that stops ordinary talk does more harm than one that misses an attempt. So a rule asks
+ * for the form of an order to the assistant, or for an object that belongs to the system: its instructions, refunds, the data of its users.
  */
 import { LANGUAGES } from './poison-languages.ts';
 import { readingsOf } from './readings.ts';
-import { ABOUT_OTHERS_STEPS, INSTRUCTION_STEPS, RIGHTS_STEPS, ADDRESSES } from './poison-steps.ts';
+import { INSTRUCTIONS_REFUSED, INSTRUCTION_STEPS, OTHERS_REFUSED, RIGHTS_STEPS } from './poison-steps.ts';
 
 interface PoisonRule {
   readonly reason: string;
   readonly patterns: readonly RegExp[];
   /** What the steps of a procedure may say. */
-  readonly allowedInSteps: readonly RegExp[];
+  readonly allowedInSteps?: readonly RegExp[];
   /** What they may not say, though other texts may. */
   readonly refusedInSteps?: readonly RegExp[];
 }
 
-const MODEL = String.raw`(?:you|the (?:assistant|ai|bot|agent|model|system|chatbot|llm))`;
-const RULES_WORD = String.raw`(?:instructions?|rules?|prompts?|guidelines?|polic(?:y|ies)|directives?|restrictions?|guardrails?|safety|safeguards?|checks?)`;
+const MODEL = '(?:assistant|ai|bot|agent|model|chatbot)';
+const MUST = '(?:must|should|shall|will|has to|have to)';
+/** The place of an imperative. "I" and "we" in the sentence make it a statement: "I am stubborn and ignore all rules". */
+const ORDER = String.raw`(?<=^ ?|[\n.,:;!?"(-] ?|\b(?:please|then|now) |(?<!\b(?:i|we|they)\b[^.:;!?\n]{0,60})\band |\b(?:you|${MODEL}) ${MUST} (?:always )?|\byou to )`;
+const END = String.raw`(?= ?(?:[.,;:!"\n]|$))`;
+const PEOPLE = '(?:users?|customers?)';
+const OTHERS = `(?:(?:all|every|each|another|other) (?:other )?${PEOPLE}|someone else)`;
+const ADMIN = '(?:admin|administrator|root|super-?user)';
+
+function pattern({ raw }: TemplateStringsArray, ...parts: readonly string[]): RegExp {
+  return new RegExp(String.raw({ raw }, ...parts).replaceAll(/\n */g, ''), 'm');
+}
 
 const RULES: readonly PoisonRule[] = [
   {
     reason: 'It instructs the model.',
     patterns: [
-      new RegExp(
-        String.raw`\b(?:ignor(?:e[sd]?|ing)?(?!é| (?:tou(?:te)?s )?(?:les|la|l'|mes|ses)\b)|disregard\w*|forget\w*|overrid\w*|bypass\w*|circumvent\w*|drop|skip\w*|disabl\w*|replac\w*)\b.{0,60}\b${RULES_WORD}\b`,
-      ),
-      /\bsystem (?:prompt|message|instruction)s?\b/,
-      /\b(?:developer|god|debug|jailbreak|dan|maintenance|unrestricted|admin) mode\b/,
-      /\byou are (?:now|no longer)\b|\bpretend (?:to be|that you)\b|\bact as (?:if|an?|the)\b|\bnew (?:instructions|persona|role)\b/,
-      /(?:^|\s)(?:<\/?(?:system|instructions?|assistant|user|memory|memories)\b|\[\/?(?:inst|system)\]|<\|\w+\|>|#{2,} ?(?:system|instruction))/,
-      /^(?:system|assistant|developer|tool) ?:/m,
-      new RegExp(
-        String.raw`\b${MODEL}\b.{0,40}\b(?:must|should|shall|has to|have to|needs? to|is to|are to|will|always|never)\b.{0,60}\b(?:send|forward|post|upload|transfer|wire|pay|refund|approve|grant|reveal|disclose|print|output|leak|share|execute|run|call|invoke|delete|drop|obey|comply|trust|confirm without|skip|hide|conceal|lie|recommend only)\b`,
-      ),
-      /\b(?:send|forward|post|upload|exfiltrate|leak|copy|bcc|reveal|print|repeat|disclose|output)\b.{0,60}\b(?:conversation|chat history|passwords?|api keys?|secrets?|credentials?|tokens?|memories)\b/,
-      /\b(?:call|invoke|execute|run|use)\b.{0,20}\b(?:tool|function|command|script|shell)\b/,
-      /\b(?:rm -rf|drop table|curl |wget |eval\(|<script)/,
-      /\b(?:from now on|in (?:all|every) (?:future|later|subsequent)|whenever (?:anyone|any user|someone))\b.{0,80}\b(?:send|approve|grant|refund|reveal|include the|insert|append|add the (?:link|url)|recommend|obey|comply|agree|ignore|transfer|pay)\b/,
-      /\b(?:without (?:asking|confirmation|verification|checking|approval)|no (?:confirmation|verification|approval) (?:is )?(?:needed|required|necessary))\b/,
-      /\bdo not (?:tell|inform|mention (?:this|it) to)\b|\bkeep (?:this|it) (?:secret|hidden) from\b/,
+      pattern`${ORDER}(?:ignore?|disregard|forget|override|bypass|disable|drop|skip)(?: (?:of|the|these))*(?: (?:all|any|every|your|previous|prior|earlier|above|system|safety|identity|authori[sz]ation|return)){1,4}(?: (?:of|the|these|policy))*
+        \s(?:instructions?|rules?|prompts?|guidelines?|polic(?:y|ies)|restrictions?|guardrails?|safeguards?|filters?|checks?|verification)\b(?! (?:(?:that )?(?:i|we)|(?:of|for|in|on|about) (?!the (?:system|developer)|this|your))\b)`,
+      pattern`${ORDER}(?:ignore|disregard|forget) the (?:instructions|rules|guidelines) (?:above|you were given|of the (?:system|developer))`,
+      pattern`${ORDER}(?:reveal|print|show|output|repeat|change|give|tell)(?: me)? (?:the|your) (?:system|hidden|secret|initial) (?:prompt|message|instructions)\b(?! (?:of|for|in|from)\b)`,
+      pattern`\byou are now (?:dan\b|in (?:developer|god|jailbreak) mode|an? (?:unrestricted )?${MODEL} (?:without|with no) (?:any )?(?:rules|restrictions|limits))`,
+      pattern`(?:^|\s)(?:<\/?(?:system|instructions?)>|\[\/?(?:inst|system)\]|<\|\w+\|>|#{2,} ?(?:system|instruction))|\bnew (?:system )?instructions ?:|^system ?: ?(?:the (?:user|assistant)|you|show|grant|ignore)\b`,
+      pattern`${ORDER}(?:always (?:approve|grant|issue)\b.{0,20}|(?:approve|grant) (?:every|all|any) )\b(?:refund|payment|withdrawal|upgrade|discount)`,
+      pattern`\bthe ${MODEL} ${MUST} (?:always )?(?:(?:approve|grant|never verify)\b.{0,20}\b(?:refund|payment|upgrade|discount)|reveal\b.{0,20}\b(?:conversation|data|secret|code|password)|recommend only (?:this|our)\b|(?:forward|send|post)\b.{0,40}\bhttps?:)`,
+      pattern`\b(?:send|forward|post|upload|copy) (?:the|this|every|all)(?: full| entire)? (?:conversations?|chat history|memories) to (?:https?:|\S{1,64}@)|${ORDER}(?:print|reveal|output|post|leak) (?:your|the|all) (?:api keys?|passwords|secrets|credentials)\b`,
+      pattern`${ORDER}(?:run|execute|call|invoke)\b.{0,40}\b(?:rm -rf|shell tool|(?:(?:tool|function) )?[a-z]+_[a-z]+ without (?:asking|confirmation|approval))\b`,
+      pattern`\bwhenever (?:anyone|someone|any user) asks\b.{0,40}\b(?:insert|include|append|recommend)\b|\b(?:do not|don't|never) tell the user that\b|\b(?:hide|conceal|mention) (?:this|it) (?:from|to) the user\b`,
       ...LANGUAGES.flatMap(({ instructs }) => instructs),
     ],
     allowedInSteps: INSTRUCTION_STEPS,
-    refusedInSteps: ADDRESSES,
+    refusedInSteps: INSTRUCTIONS_REFUSED,
   },
   {
     reason: 'It claims rights, which a memory can not give.',
     patterns: [
-      /\b(?:is|am|are|as|'m|be|being|become|became|has been made|was made|role:?) (?:an? |the |your |our |now |also |really |actually )*(?:system )?(?:admin(?:istrator)?s?|root|super-?users?|sysadmin|sudoer|moderator)\b/,
-      /\b(?:is|am|are|'m|i am|be|of) (?:an? |the |your |our )*(?:developer|creator|owner|operator|maintainer|ceo|boss|supervisor|manager|employee|engineer|security (?:officer|team)|auditor) (?:of|at|for|behind|from) (?:this|the|your) (?:system|assistant|bot|agent|service|app|application|shop|store|company|platform|model|ai)\b/,
-      /\b(?:admin(?:istrator|istrative)?|root|super-?user|elevated|full|unlimited|unrestricted|special|privileged|level \d+|top.secret) (?:access|rights?|privileges?|permissions?|clearance|credentials|status)\b/,
-      /\b(?:is|am|are|has been|have been|was|were|'m|already|been) (?:now |already |fully |pre-?)*(?:authori[sz]ed|entitled|permitted|approved|verified|authenticated|exempt(?:ed)?|whitelisted|allowlisted|cleared|trusted|allowed)\b.{0,60}\b(?:to|from|for|by|as|account|identity|refunds?|withdrawals?)\b/,
-      /\b(?:identity|account|payment|age|login) (?:is|was|has been) (?:already )?(?:verified|confirmed|authenticated|approved)\b/,
-      /\bhas (?:the )?(?:permission|authority|authori[sz]ation|clearance|the right) (?:to|for|of|over)\b/,
-      /\b(?:need not|does not (?:need|have) to|do not (?:need|have) to|never (?:needs|has) to) (?:be )?(?:verif\w+|authenticat\w+|log ?in|pay|identif\w+|confirm\w*|asked for)\b/,
-      /\b(?:on behalf of|speaking for|authori[sz]ed by|approved by|orders from|per) (?:the )?(?:admin\w*|management|ceo|owner|security|legal|support|developers?|openai|google|anthropic|it department)\b/,
-      /\b(?:gets?|receives?|is owed|qualifies for|always pays?) (?:an? |the )?(?:100 ?%|free|unlimited|full) (?:discount|refund|orders?|credit|access|upgrade)\b/,
+      pattern`\b(?:is|am|i'm|are|treat .{2,8} as) (?:now |also )?(?:an? |the )?(?:${ADMIN}(?= ?(?:[."\n]|$))|(?:${ADMIN}|owner|developer|creator|operator) (?:of|behind) (?:this|your) (?:system|platform|service|shop|store|${MODEL})\b)|\bi(?: am|'m) your (?:creator|developer|${ADMIN})\b`,
+      pattern`(?<!\b(?:not|longer|never) )\b(?:have|has|granted) (?:now )?(?:${ADMIN}|elevated|unlimited|unrestricted) (?:access|rights|privileges|permissions)\b(?:${END}| (?:by|since|here|to the system)\b)|\bgrant (?:me|the user) full access\b|\blevel \d clearance\b`,
+      pattern`\b(?:i am|i'm|i have|(?:user|customer|he|she) (?:is|has)|they are) (?:authori[sz]ed|permitted|allowed|permission|the right) to (?:decide${END}|change prices\b
+        |(?:see|read|view|access|change|edit|delete|get|withdraw) (?:everything${END}|(?:all|any|every) (?:customer |user )?(?:invoices?|orders?|accounts?|data|refunds?|records?|amount)\b(?! (?:of|in|for|at|about) (?:my|our|me)\b)))`,
+      pattern`(?<!\bnot )\b(?:pre-?approved|verified) (?:for|and entitled to)\b.{0,10}\b(?:refund|withdrawal)s?\b|\bexempt from\b.{0,20}\b(?:return|refund|payment) policy\b|\bon behalf of management${END}`,
+      pattern`\bthe user(?:'s identity)? (?:.{0,60}\bno (?:verification|confirmation|approval) (?:is )?(?:needed|required)\b|does not (?:need|have) to pay for (?:any )?orders${END}|(?:gets|is entitled to) (?:an? )?(?:100 ?%|unlimited) (?:discount|refund))`,
     ],
     allowedInSteps: RIGHTS_STEPS,
   },
   {
     reason: 'It is about other users.',
     patterns: [
-      /\b(?:all|every|any|each|other|another|different|future|those) (?:other )?(?:users?|customers?|accounts?|tenants?|clients|sessions?|people who)\b/,
-      /\bevery(?:one|body) (?:else|who|that|in this|using)\b/,
-      /\b(?:for|about|of|to|in|under|into|as) (?:the )?(?:user|customer|account|tenant|member|client)(?:'s)?(?: id| name| with id| named| called| number| #)? ?[:#"'`]? ?(?!(?:prefers|wants|likes|is|has|who|and|or|to|in|on|at|for|said|asks?|asked|that|by|with|as|id|name|said|does|was|will|would|can|s)\b)(?:[a-z]+[-_.]?\d+|\d{2,}|[a-z]+@[a-z.]+|"[^"]+"|'[^']+'|\*)/,
-      /\b(?:user_?id|uid|tenant_?id|account_?id|scope|app_?name|session_?id) ?[:=]/,
-      /\buser:\w|\bapp:\w|\.\.\/|\buser_id\b/,
-      /\b(?:remember|store|save|write|note|record|add|put|delete|erase|change|update|set|read|show|list|tell)\b.{0,40}\b(?:someone else|[a-z]+body's|another (?:person|user|customer)|other (?:users?|customers?|people)(?:'s?)?|global(?:ly)?|shared|everyone|everybody|[a-z]+'s (?:memor(?:y|ies)|profile|account|preferences|record))\b/,
+      pattern`${ORDER}(?:remember|store|save|write|note|record|add) (?:this |that )?(?:globally\b|for ${OTHERS}\b)`,
+      pattern`(?:^|[.:;!?] ?)(?:all|every|each|other|future) ${PEOPLE} (?:prefers?|wants?|(?:must|should) be (?:told|sent|shown|greeted))\b`,
+      pattern`${ORDER}tell (?:everyone|everybody|${OTHERS}) (?:that|to)\b(?!.{0,40}\b(?:i|i'm|my|we|our)\b)|\b(?:another|other) ${PEOPLE} told you\b`,
+      pattern`${ORDER}(?:write|put|add|save|update|change|delete|erase|copy|show|read)\b.{0,15}\b(?:(?:memories|preferences|profiles?|records?|data|conversations) of ${OTHERS}|memories of (?:user|customer)\b|preferences of user\b)`,
+      pattern`(?:^|[.:;!?] ?|\b(?:store|save|remember|record) (?:this )?)(?:for|under) (?:user|account)(?: id)? ["'#]?[\w-]+["']?(?: ?:| that\b)`,
+      pattern`${ORDER}(?:add|write|save)(?: this)? to (?:[a-z]+'s (?:profile|memor)|user_?id ?[:=])|\bset scope ?[:=]|^user:\w|\.\.\/[\w-]+\/memories\b`,
       ...LANGUAGES.flatMap(({ aboutOthers }) => aboutOthers),
     ],
-    allowedInSteps: ABOUT_OTHERS_STEPS,
+    refusedInSteps: OTHERS_REFUSED,
   },
 ];
 
@@ -89,7 +93,7 @@ export function poisonReason(text: string): string | undefined {
  */
 export function poisonReasonOfSteps(text: string): string | undefined {
   const readings = text.split(/\n\d+\. |","/).flatMap(readingsOf);
-  for (const { reason, patterns, allowedInSteps, refusedInSteps = [] } of RULES) {
+  for (const { reason, patterns, allowedInSteps = [], refusedInSteps = [] } of RULES) {
     const isRefused = (reading: string) => {
       const rest = allowedInSteps.reduce((left, allowed) => left.replaceAll(allowed, '…'), reading);
       return [...patterns, ...refusedInSteps].some((pattern) => pattern.test(rest));
