@@ -115,7 +115,7 @@ export async function benchTurn(
     const sessions = () => new FirestoreSessionStore({ db });
     await benchPlace(
       report,
-      [chat(', Firestore', 3, 5)],
+      [chat(', Firestore', 3, 11)],
       { sessions, memories: new FirestoreMemoryStore({ db }) },
       fill,
     );

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate as nextMacrotask } from 'node:timers/promises';
 import { describeThrown } from '../../errors.ts';
 import { freeze } from '../../json/immutable.ts';
 import type { Memory, MemoryHit, MemoryStore } from '../../store/memory/contract.ts';
@@ -71,9 +71,10 @@ export class SearchRun {
           true,
         );
     }
+    const early = this.#searchEarly(query);
     const nearing = options.embed && this.#nearest(query, options.embed);
     const [index, nearest = []] = nearing ? await Promise.all([indexing, nearing]) : [await indexing];
-    const lexical = index?.search(query, this.#filter(), CANDIDATES) ?? NOTHING;
+    const lexical = early.hits(index) ?? index?.search(query, this.#filter(), CANDIDATES) ?? NOTHING;
     const fused = fuse(lexical, nearest);
     const candidates = options.rerank ? await this.#reranked(query, fused, options.rerank) : fused;
     const found = this.#ranked(candidates);
@@ -118,6 +119,26 @@ export class SearchRun {
     return index;
   }
 
+  /**
+   * Searches the index as it is if the store has not answered after a macrotask: memories seldom change between two searches, and the
+   * processor has nothing else to do. The hits count only if the index has not changed.
+   */
+  #searchEarly(query: string): { hits(index: LexicalIndex | undefined): LexicalHits | undefined } {
+    const { scopeIndex } = this.#parts;
+    let found: { hits: LexicalHits; index: LexicalIndex; revision: number } | undefined;
+    const immediate = setImmediate(() => {
+      const { index, revision } = scopeIndex;
+      if (index && this.#request.asOf === undefined)
+        found = { hits: index.search(query, this.#filter(), CANDIDATES), index, revision };
+    });
+    return {
+      hits: (index) => {
+        clearImmediate(immediate);
+        return found && found.index === index && found.revision === scopeIndex.revision ? found.hits : undefined;
+      },
+    };
+  }
+
   /** An index of the memories that held at `asOf`. */
   async #pastIndex(asOf: string): Promise<LexicalIndex> {
     const { store, vocabulary } = this.#parts;
@@ -128,7 +149,7 @@ export class SearchRun {
       const page = await store.query(scope, { context, asOf, cursor, k: PAGE, filter: { topics, kind } });
       for (const { memory } of page.items) index.put(memory);
       cursor = page.nextCursor;
-      await setImmediate();
+      await nextMacrotask();
     } while (cursor !== undefined && !this.#deadline.isOver);
     return index;
   }

@@ -33,6 +33,24 @@ describe('what is found', () => {
     expect(await find('Which seat does she like by the window?')).toEqual(['seat', 'flight']);
   });
 
+  it('finds what changed and what did not, while a store answers slowly', async () => {
+    await put(store, ADA, draft('window', 'The user likes a seat by the window'), draft('tea', 'The user drinks tea'));
+    expect(await find('Which seat?')).toEqual(['window']);
+    const changes = store.changes.bind(store);
+    store.changes = async (...of) => {
+      for (let i = 0; i < 3; i++) await new Promise(setImmediate);
+      return changes(...of);
+    };
+    expect(await find('Which seat?')).toEqual(['window']);
+    const changing = find('Which seat?');
+    await put(store, ADA, draft('aisle', 'The user likes a seat by the aisle'));
+    expect((await changing).toSorted()).toEqual(['aisle', 'window']);
+    const removing = find('Which seat?');
+    await store.commit(ADA, [{ op: 'remove', id: 'aisle' }]);
+    expect(await removing).toEqual(['window']);
+    expect(await find('What does the user drink?', { asOf: new Date(0).toISOString() })).toEqual([]);
+  });
+
   it('finds nothing for words that say nothing, and nothing in an empty scope', async () => {
     await put(store, ADA, draft('a', 'What is it that the user has?'));
     expect(await find('what is that and where was it')).toEqual([]);
