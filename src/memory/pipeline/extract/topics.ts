@@ -11,8 +11,7 @@ const BUILT_IN: Readonly<Record<BuiltInTopic, string>> = {
   USER_PERSONAL_INFORMATION:
     'Who the user is: name, family and friends, home, occupation, interests, health where the user brings it up, important dates.',
   USER_PREFERENCES: 'What the user likes, dislikes, prefers or avoids.',
-  EXPLICIT_INSTRUCTIONS:
-    'What the user expressly asks to be remembered, and how the user wishes to be answered.',
+  EXPLICIT_INSTRUCTIONS: 'What the user expressly asks to be remembered, and how the user wishes to be answered.',
   KEY_CONVERSATION_DETAILS: 'Events, decisions, plans, promises and results that later conversations will need.',
 };
 
