@@ -12,7 +12,7 @@ import {
 } from '../errors.ts';
 import type { Json } from '../json/value.ts';
 import { checkOptions, isAny, isBoolean, isFunction, isObject, isString, isWhole } from '../store/check-options.ts';
-import type { SnapshotStore } from '../store/contract.ts';
+import type { Page, SnapshotStore } from '../store/contract.ts';
 import { itemsOf } from '../store/list/items-of.ts';
 import type { Memory, MemoryErasure, MemoryJob, MemoryPageOptions, MemoryScopeId } from '../store/memory/contract.ts';
 import { tenantScopeKey } from '../store/memory/scope.ts';
@@ -245,7 +245,7 @@ export class MemoryManager {
    */
   async list(
     options: ScopeOption & { includeInvalid?: boolean; limit?: number; cursor?: string },
-  ): Promise<{ items: Memory[]; nextCursor?: string }> {
+  ): Promise<Page<Memory>> {
     const checks = { includeInvalid: isBoolean, limit: isWhole(1, 1000), cursor: isString };
     const { id, options: tenant } = checkCall('list', options, checks);
     const { includeInvalid = false, limit = 100, cursor } = options;
