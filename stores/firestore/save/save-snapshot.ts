@@ -7,10 +7,10 @@ import { AlreadySaved, FinalRefusal, isTransportFailure, Stale, tooContended } f
 import { Save, type SaveTools } from './save-call.ts';
 import { createSnapshot, rewriteSnapshot } from './create-or-rewrite.ts';
 
-/** How long a save is retried because of other writers, in ms. */
-const CONTENTION_MS = 8000;
-/** The longest pause before each attempt after the second, in ms. Later attempts wait less, so that a save does not lose forever. */
-const PAUSES = [24, 20, 16, 12, 8, 4];
+/** How often a save is tried because of other writers. A limit in seconds would be few attempts for a slow database. */
+const MOST_ATTEMPTS = 60;
+/** After so many attempts a save no longer pauses, so that it does not lose forever against newer ones, which do. */
+const PAUSING_ATTEMPTS = 7;
 
 /**
  * Saves a snapshot: first with what the process remembers, then, as often as other writers are faster, with what is read.
@@ -38,20 +38,25 @@ async function insist<S>(
   id: string,
   answer: SessionSnapshotInput<S> | undefined,
 ): Promise<string | null> {
-  const deadline = Date.now() + CONTENTION_MS;
-  for (let attempt = 0; ; attempt++) {
+  for (let attempt = 1; ; attempt++) {
+    const begun = performance.now();
     try {
-      if (attempt > 0) return await save.attemptToRead(id, () => createOrRewrite(save, id, answer));
+      if (attempt > 1) return await save.attemptToRead(id, () => createOrRewrite(save, id, answer));
       const isKnown = save.tenant.caches.snapshots.get(save.tenant.keyOf(id));
       return await (isKnown ? createOrRewrite(save, id, answer) : createSnapshot(save, id, answer));
     } catch (error) {
       if (error instanceof AlreadySaved) return id;
-      if (!(error instanceof Stale) && (attempt > 0 || isFinal(error))) throw error;
-      if (Date.now() > deadline) throw tooContended(`Saving snapshot ${quote(id)}`);
+      if (!(error instanceof Stale) && (attempt > 1 || isFinal(error))) throw error;
+      if (attempt === MOST_ATTEMPTS) throw tooContended(`Saving snapshot ${quote(id)}`);
       // No pause after the first attempt: it may have failed only because the cache was outdated.
-      if (attempt > 0) await pause(PAUSES[attempt - 1] ?? 0);
+      if (attempt > 1) await pause(longestPause(attempt, performance.now() - begun));
     }
   }
+}
+
+/** The longest pause after an attempt that took `ms`: up to a quarter longer than it, and shorter after each further attempt. */
+function longestPause(attempt: number, ms: number): number {
+  return ms * Math.max(0, (PAUSING_ATTEMPTS - attempt) / 4);
 }
 
 async function createOrRewrite<S>(

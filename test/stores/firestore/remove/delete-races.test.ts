@@ -6,6 +6,7 @@ import { Workload } from '../../../../bench/workload.ts';
 import { Random } from '../../../support/random.ts';
 import { scale, seed } from '../../../support/scale.ts';
 import { allDocuments } from '../support/at-rest.ts';
+import { afterReads, beforeCommits } from '../support/between-calls.ts';
 import { newProject, openDatabase } from '../support/database.ts';
 
 const SESSION = 'contended';
@@ -156,32 +157,6 @@ async function isWhole(store: FirestoreSessionStore, sessionId: string, snapshot
   const byId = await store.getSnapshot({ snapshotId });
   expect(await store.getSnapshot({ sessionId })).toEqual(byId);
   return byId !== undefined;
-}
-
-/** Runs `work` before each commit of a client is sent, and tells it the commit's number. */
-function beforeCommits(db: Firestore, work: (commit: number) => Promise<unknown>): void {
-  const begin = db.batch.bind(db);
-  let commits = 0;
-  db.batch = () => {
-    const batch = begin();
-    const send = batch.commit.bind(batch);
-    batch.commit = async () => {
-      await work(++commits);
-      return send();
-    };
-    return batch;
-  };
-}
-
-/** Runs `work` when a read of documents by a client was answered, and tells it the read's number. */
-function afterReads(db: Firestore, work: (read: number) => Promise<unknown>): void {
-  const send = db.getAll.bind(db);
-  let reads = 0;
-  db.getAll = async (...args) => {
-    const answer = await send(...args);
-    await work(++reads);
-    return answer;
-  };
 }
 
 async function removeDocuments(db: Firestore, collections: readonly string[]): Promise<void> {

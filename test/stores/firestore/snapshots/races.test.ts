@@ -1,8 +1,9 @@
 import type { Firestore } from '@google-cloud/firestore';
 import type { SessionSnapshotInput, SnapshotStatus } from 'genkitx-agents';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { scale } from '../../../support/scale.ts';
+import { beforeCommits } from '../support/between-calls.ts';
 import { newProject, openDatabase } from '../support/database.ts';
 
 const CLIENTS = 8;
@@ -20,6 +21,7 @@ describe('races between clients', () => {
   const stores = (collection: string): FirestoreSessionStore<{ n: number }>[] =>
     dbs.map((db) => new FirestoreSessionStore({ db, collection }));
 
+  afterEach(() => void vi.useRealTimers());
   beforeAll(() => void dbs.push(...Array.from({ length: CLIENTS }, () => openDatabase(project))));
 
   it('contention: 8 clients x 10 sibling saves and 8 x 10 increments, none lost, no error, no client starves', async () => {
@@ -47,6 +49,18 @@ describe('races between clients', () => {
     const median = sorted[Math.floor(sorted.length / 2)]!;
     console.log('requests for two saves', { median, worst: sorted.at(-1) });
     expect(sorted.at(-1)).toBeLessThanOrEqual(10 * median);
+  });
+
+  it('contention: a save that loses ten times is made, however slow the database is', async () => {
+    const db = openDatabase(project);
+    const [slow, quick] = [new FirestoreSessionStore({ db, collection: 'slow' }), stores('slow')[0]!];
+    vi.useFakeTimers({ toFake: ['Date'] });
+    beforeCommits(db, async (commit) => {
+      vi.setSystemTime(Date.now() + 10_000);
+      if (commit <= 10) await quick.saveSnapshot(`quicker ${commit}`, () => turn({}));
+    });
+    await slow.saveSnapshot('slow', () => turn({}));
+    expect((await quick.listSessions()).items).toMatchObject([{ snapshotCount: 11 }]);
   });
 
   const rounds = scale(10, 1000);
