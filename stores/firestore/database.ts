@@ -40,7 +40,6 @@ export class Database {
   readonly #collection: string;
   readonly #timeoutMs: number;
   readonly #client: Client;
-  readonly #groups = new Map<string, SharedRead>();
   #isClosed = false;
   /** How far this machine's clock is behind Firestore's, in ms. */
   #clockOffset = 0;
@@ -64,12 +63,25 @@ export class Database {
   }
 
   async get(ref: DocumentReference, fields?: readonly string[]): Promise<DocumentSnapshot> {
-    const [found] = await this.getAll([ref], fields);
+    const [found] = await (fields ? this.getAll([ref], fields) : this.getShared([ref]));
     return found!;
   }
 
   /**
-   * The documents in the order of `refs`.
+   * Few documents, in the order of `refs`. Calls of all stores of the client in the same tick share a request: what a turn reads of its
+   * session, its user's state and its memories is one.
+   */
+  async getShared(refs: readonly DocumentReference[]): Promise<DocumentSnapshot[]> {
+    this.#assertUsable();
+    if (refs.length === 0) return [];
+    let shared = this.#client.nextRead;
+    if (!shared || shared.refs.length + refs.length > MOST_READ_AT_ONCE) shared = this.#openRead();
+    const end = shared.refs.push(...refs);
+    return this.#counted((await shared.found).slice(end - refs.length, end));
+  }
+
+  /**
+   * The documents in the order of `refs`, by requests of their own.
    *
    * @param fields Those wanted, which are small. Default: all.
    */
@@ -79,19 +91,9 @@ export class Database {
     for (let start = 0; start < refs.length; start += most) {
       const some = refs.slice(start, start + most);
       const options = fields ? [{ fieldMask: [...fields] }] : [];
-      const documents = await this.#send(() => this.#db.getAll(...some, ...options));
-      this.#setClock(documents[0]?.readTime);
-      this.meter.add({ reads: some.length, bytesRead: sum(documents.map(sizeOfSnapshot)) });
-      found.push(...documents);
+      found.push(...this.#counted(await this.#send(() => this.#db.getAll(...some, ...options))));
     }
     return found;
-  }
-
-  /** {@link getAll}. Calls with the same group in the same tick share one request, whose cost counts for the first of them. */
-  async getShared(group: string, refs: readonly DocumentReference[]): Promise<DocumentSnapshot[]> {
-    const shared = this.#groups.get(group) ?? this.#openGroup(group);
-    const end = shared.refs.push(...refs);
-    return (await shared.found).slice(end - refs.length, end);
   }
 
   async query(query: Query | VectorQuery): Promise<QueryDocumentSnapshot[]> {
@@ -217,6 +219,11 @@ export class Database {
 
   async #send<T>(send: () => Promise<T>): Promise<T> {
     this.#assertUsable();
+    return this.#sendNow(send);
+  }
+
+  async #sendNow<T>(send: () => Promise<T>): Promise<T> {
+    this.#assertConnected();
     this.meter.add({ rpcs: 1 });
     const answer = send();
     // A request that timed out continues inside the client; its answer is dropped.
@@ -226,16 +233,23 @@ export class Database {
     return inTime(answer, this.#timeoutMs);
   }
 
-  #openGroup(group: string): SharedRead {
+  #openRead(): SharedRead {
+    const client = this.#client;
     const refs: DocumentReference[] = [];
-    // At the end of this tick, so that all of its calls are in the group.
+    // At the end of this tick, so that all of its calls are in the request.
     const found = new Promise<void>((resolve) => process.nextTick(resolve)).then(() => {
-      this.#groups.delete(group);
-      return this.getAll(refs);
+      if (client.nextRead === read) client.nextRead = undefined;
+      // Also if this store was closed since: stores that are open may have joined.
+      return this.#sendNow(() => this.#db.getAll(...refs));
     });
-    const shared = { refs, found };
-    this.#groups.set(group, shared);
-    return shared;
+    const read = { refs, found };
+    return (client.nextRead = read);
+  }
+
+  #counted(documents: DocumentSnapshot[]): DocumentSnapshot[] {
+    this.#setClock(documents[0]?.readTime);
+    this.meter.add({ reads: documents.length, bytesRead: sum(documents.map(sizeOfSnapshot)) });
+    return documents;
   }
 
   #countWrites(writes: readonly DocumentWrite[]): void {
@@ -246,6 +260,10 @@ export class Database {
 
   #assertUsable(): void {
     if (this.#isClosed) throw closed(this.meter.owner);
+    this.#assertConnected();
+  }
+
+  #assertConnected(): void {
     if (this.#client.isTerminated) {
       throw failedPrecondition('The Firestore client of this store was terminated. Make a new store.');
     }
@@ -293,6 +311,8 @@ interface Client {
   /** The requests under way. */
   readonly pending: Set<Promise<unknown>>;
   isTerminated: boolean;
+  /** The read that calls of this tick join. */
+  nextRead: SharedRead | undefined;
 }
 
 const clients = new WeakMap<Firestore, Client>();
@@ -304,7 +324,7 @@ const clients = new WeakMap<Firestore, Client>();
 function clientOf(db: Firestore, timeoutMs: number): Client {
   const known = clients.get(db);
   if (known) return known;
-  const client: Client = { pending: new Set(), isTerminated: false };
+  const client: Client = { pending: new Set(), isTerminated: false, nextRead: undefined };
   clients.set(db, client);
   const terminate = db.terminate.bind(db);
   db.terminate = async () => {

@@ -33,7 +33,7 @@ async function findRecords(
   const { database, records } = tenant;
   if (keys) {
     const refs = keys.map((key) => tenant.recordRef(sessionId, kind!, key));
-    const documents = await database.getShared(tenant.keyOf(sessionId), refs);
+    const documents = await database.getShared(refs);
     return documents.filter((document): document is QueryDocumentSnapshot => document.exists);
   }
   const prefix = recordPrefix(sessionId, kind);

@@ -10,7 +10,7 @@ import type { TenantDatabase } from '../tenant-database.ts';
 
 /** The documents of records, read with one request. Keys are `scopeKey`s. */
 export async function readScopeDocuments(tenant: TenantDatabase, keys: readonly string[]): Promise<ScopeDocument[]> {
-  const documents = await tenant.database.getAll(keys.map((key) => tenant.scopeRef(key)));
+  const documents = await tenant.database.getShared(keys.map((key) => tenant.scopeRef(key)));
   const records = await Promise.all(
     documents.map((document, i) => readScopeDocument(document, keys[i]!, tenant.sealer('scope', keys[i]!))),
   );

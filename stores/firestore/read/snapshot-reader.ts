@@ -140,13 +140,12 @@ export class SnapshotReader {
 
   async #bySession(sessionId: string, withState: boolean): Promise<LoadedSnapshot | undefined> {
     const { database } = this.#tenant;
-    const group = this.#tenant.keyOf(sessionId);
     for (let before: Timestamp | undefined, attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
       const cached = this.#tenant.pointer(sessionId);
       const guess = cached === 'absent' ? undefined : cached?.lineage.leaves.at(-1)?.id;
       const refs = [this.#tenant.pointerRef(sessionId)];
       if (guess !== undefined) refs.push(this.#tenant.snapshotRef(guess));
-      const [pointerDocument, guessed] = await database.getShared(group, refs);
+      const [pointerDocument, guessed] = await database.getShared(refs);
       const pointer = await this.livePointer(sessionId, pointerDocument);
       if (!pointer) return undefined;
       const leaf = this.#leafOf(pointer);
