@@ -1,7 +1,7 @@
 /**
  * `npm run torture`: the reliability tests in their long form, seeded, with progress and a table at the end, name by name.
  * `npm run torture -- crash-kill one-session` picks names, with a dash for a space; `SEED=7 npm run torture` repeats a run.
- * `--short` repeats a fifth as often.
+ * `--short` repeats a tenth as often.
  */
 import { availableParallelism } from 'node:os';
 import { startVitest } from 'vitest/node';
@@ -18,7 +18,7 @@ if (unknown !== undefined) {
 }
 const wanted = asked.length > 0 ? asked.map((name) => find(name)!) : names;
 
-process.env['TORTURE'] = isShort ? '0.2' : '1';
+process.env['TORTURE'] = isShort ? '0.1' : '1';
 process.env['SEED'] ??= String(Date.now() % 1_000_000);
 const { SEED } = process.env;
 console.error(`seed ${SEED}`);
