@@ -10,7 +10,7 @@ export interface FirestoreUsage {
   writes: number;
   /** Documents removed. */
   deletes: number;
-  /** Requests. */
+  /** Requests. One that several calls share counts for the first of them. */
   rpcs: number;
   /** Bytes of the documents read, about. */
   bytesRead: number;
