@@ -20,6 +20,12 @@ beforeEach(() => {
 const ids = ({ memories }: MemorySearchResult): string[] => memories.map(({ memory }) => memory.id);
 const find = async (query: string, more: Partial<MemorySearchRequest> = {}): Promise<string[]> =>
   ids(await search.search({ scope: ADA, query, ...more }));
+/** The score that words give to each found memory, as a part of the best one's. */
+async function sharesOf(query: string): Promise<Record<string, number>> {
+  const { memories } = await search.search({ scope: ADA, query });
+  const best = memories[0]!.parts.lexical!;
+  return Object.fromEntries(memories.map(({ memory, parts }) => [memory.id, parts.lexical! / best]));
+}
 
 describe('what is found', () => {
   it('finds a memory by other forms of its words, best first', async () => {
@@ -110,21 +116,36 @@ describe('what is found', () => {
       store,
       ADA,
       message('s1', 0, 'Hello there'),
-      message('s1', 1, 'How is the pottery class?'),
-      message('s1', 2, 'I quit last week.'),
-      message('s1', 3, 'Oh no!'),
+      message('s1', 1, 'I have a pottery class.'),
+      message('s1', 2, 'How is it?'),
+      message('s1', 3, 'I quit last week.'),
       message('s1', 9, 'Good night'),
       message('s2', 2, 'I quit last week.'),
     );
-    const { memories } = await search.search({ scope: ADA, query: 'pottery' });
-    const shares = Object.fromEntries(
-      memories.map(({ memory, parts }) => [memory.id, parts.lexical! / memories[0]!.parts.lexical!]),
-    );
+    const shares = await sharesOf('pottery');
     expect(Object.keys(shares).toSorted()).toEqual(['s1-0', 's1-1', 's1-2', 's1-3']);
     expect(shares['s1-0']).toBeCloseTo((0.5 + 0.2) / 1.2, 5);
     expect(shares['s1-2']).toBeCloseTo((0.5 + 0.2) / 1.2, 5);
     expect(shares['s1-3']).toBeCloseTo((0.25 + 0.2) / 1.2, 5);
   });
+
+  it.each(['How was pottery?', 'How was pottery? 🏺', '陶芸 pottery はどう？'])(
+    'gives the message after the question %j nearly its score',
+    async (question) => {
+      await put(
+        store,
+        ADA,
+        message('s', 0, 'Hello'),
+        message('s', 1, question),
+        message('s', 2, 'I quit.'),
+        message('s', 3, 'Oh'),
+      );
+      const shares = await sharesOf('pottery');
+      expect(Object.keys(shares).slice(0, 2)).toEqual(['s-1', 's-2']);
+      expect(shares['s-2']).toBeCloseTo((0.9 + 0.2) / 1.2, 5);
+      expect(shares['s-0']).toBeCloseTo((0.5 + 0.2) / 1.2, 5);
+    },
+  );
 
   it('finds the same in dialogues whose messages were replaced and corroborated as in a new index', async () => {
     const [source] = draft('', '').sources;

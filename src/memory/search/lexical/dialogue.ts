@@ -2,7 +2,13 @@ import type { Memory } from '../../../store/memory/contract.ts';
 
 /** The distances of neighbours from a hit, and the shares of its score that they get. */
 const DISTANCES = [-1, 1, -2, 2];
-const SHARES = [0.5, 0.5, 0.25, 0.25];
+const SHARES = [0.5, 0.5, 0.25, 0.25, 0.9];
+/** The index of the share that the next message gets in place of its own if the hit is a question, because it may be the answer. */
+const ANSWER = 4;
+/** The end of a question. Emoji, quotes and the like may follow. */
+const QUESTION = /[?？؟]\P{L}*$/u;
+/** The most characters of an end that are read. */
+const END = 12;
 /** The share of the best score of a session that its found messages get. */
 const SESSION_SHARE = 0.2;
 
@@ -27,6 +33,8 @@ export class DialogueMap {
   readonly #sessions = new Map<string, DialogueSession>();
   /** By number, where a memory stands. */
   readonly #positions: { readonly session: DialogueSession; readonly index: number }[][] = [];
+  /** By number. */
+  readonly #isQuestion: boolean[] = [];
   /**
    * What stands around each memory: `[sessions, ...session, neighbours, ...(neighbour, index into SHARES)]`, with the lengths first. One list
    * for all memories: a search reads many of them, and lists of their own are scattered over the memory of the process.
@@ -39,7 +47,8 @@ export class DialogueMap {
   readonly #isFound: boolean[] = [];
   readonly #best: number[] = [];
 
-  add(number: number, { sources }: Memory): void {
+  add(number: number, { sources, text }: Memory): void {
+    this.#isQuestion[number] = QUESTION.test(text.slice(-END));
     this.#scores[number] = 0;
     this.#isFound[number] = false;
     this.#forgetSurroundings();
@@ -107,7 +116,7 @@ export class DialogueMap {
       DISTANCES.flatMap((distance, share) =>
         [...(session.messages.get(index + distance) ?? [])]
           .filter((neighbour) => neighbour !== number)
-          .map((neighbour) => [neighbour, share]),
+          .map((neighbour) => [neighbour, distance === 1 && this.#isQuestion[number] ? ANSWER : share]),
       ),
     );
     const start = this.#around.push(positions.length) - 1;
