@@ -142,7 +142,7 @@ const QUESTIONS: [question: string, way: Way][] = [
     async (inspector) => {
       await inspector.click(inspector.view('Runs'));
       const expired = inspector.page.getByRole('region', { name: 'Expired' });
-      await expired.getByText(/gave no sign of life since .*, and the lease of 30 s ran out 19 min/).waitFor();
+      await expired.getByText(/gave no sign of life since .*, and the lease of 30 s ran out (19|2\d) min/).waitFor();
       await expired.getByText('taken over 1 time').waitFor();
     },
   ],

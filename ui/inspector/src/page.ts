@@ -10,7 +10,7 @@ export interface Page {
   tenant: string | undefined;
   /** An address of the page, for the same tenant. */
   href: (path: readonly string[], query?: Readonly<Record<string, string | undefined>>) => string;
-  /** Stays, with other values in the query. */
+  /** Stays, with other values in the query. Does nothing when the address has another path by now: a link was clicked meanwhile. */
   set: (query: Readonly<Record<string, string | undefined>>, how?: 'push' | 'replace') => void;
 }
 
@@ -44,7 +44,9 @@ export function pageOf(info: InspectorInfo, hash: string): Page {
     tenant,
     href: (path, query = {}) => hrefOf(path, { tenant, ...query }),
     set: (query, how = 'replace') => {
-      const next = hrefOf(place.path, { ...place.query, ...query });
+      const now = readPlace(location.hash);
+      if (hrefOf(now.path) !== hrefOf(place.path)) return;
+      const next = hrefOf(now.path, { ...now.query, ...query });
       if (next === location.hash) return;
       if (how === 'push') location.hash = next;
       else {
