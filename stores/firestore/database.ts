@@ -73,7 +73,7 @@ export class Database {
    */
   async getShared(refs: readonly DocumentReference[]): Promise<DocumentSnapshot[]> {
     this.#assertUsable();
-    if (refs.length === 0) return [];
+    if (refs.length === 0 || refs.length > MOST_READ_AT_ONCE) return this.getAll(refs);
     let shared = this.#client.nextRead;
     if (!shared || shared.refs.length + refs.length > MOST_READ_AT_ONCE) shared = this.#openRead();
     const end = shared.refs.push(...refs);

@@ -9,6 +9,8 @@ import { createSnapshot, rewriteSnapshot } from './create-or-rewrite.ts';
 
 /** How often a save is tried because of other writers. A limit in seconds would be few attempts for a slow database. */
 const MOST_ATTEMPTS = 60;
+/** A pause is proportional to the time of the attempt before, up to this. */
+const LONGEST_ATTEMPT_MS = 400;
 /** After so many attempts a save no longer pauses, so that it does not lose forever against newer ones, which do. */
 const PAUSING_ATTEMPTS = 7;
 
@@ -54,9 +56,10 @@ async function insist<S>(
   }
 }
 
-/** The longest pause after an attempt that took `ms`: up to a quarter longer than it, and shorter after each further attempt. */
+/** The longest pause after an attempt that took `ms`: at first a quarter longer than it, and shorter after each further attempt. */
 function longestPause(attempt: number, ms: number): number {
-  return ms * Math.max(0, (PAUSING_ATTEMPTS - attempt) / 4);
+  // Of a longer attempt most was the wait for other saves of this process.
+  return Math.min(ms, LONGEST_ATTEMPT_MS) * Math.max(0, (PAUSING_ATTEMPTS - attempt) / 4);
 }
 
 async function createOrRewrite<S>(

@@ -65,6 +65,23 @@ describe('reads of one tick', () => {
     expect(rpcs).toBe(2);
   });
 
+  it('of one document are one request, and all get it', async () => {
+    const store = new FirestoreSessionStore({ db });
+    await store.saveSnapshot('one', () => turn);
+    const { rpcs } = await trafficOf(async () => {
+      const found = await Promise.all([1, 2, 3].map(() => store.getSnapshot({ snapshotId: 'one' })));
+      expect(found.map((snapshot) => snapshot?.snapshotId)).toEqual(['one', 'one', 'one']);
+    });
+    expect(rpcs).toBe(1);
+  });
+
+  it('of more documents than one request holds are several requests', async () => {
+    const store = new FirestoreSessionStore({ db });
+    const scopes = Array.from({ length: 90 }, (_, i) => ({ ...ADA, userId: `user ${i}` }));
+    const { rpcs } = await trafficOf(() => store.readScopes({ scopes }));
+    expect(rpcs).toBe(3);
+  });
+
   it('end well when the store that began the request is closed at once', async () => {
     const [sessions, memories] = [new FirestoreSessionStore({ db }), new FirestoreMemoryStore({ db })];
     const read = sessions.getSnapshot({ snapshotId: 'none' }).catch(() => {});
