@@ -30,6 +30,8 @@ export type DocumentWrite =
 export const LARGEST_COMMIT = 3 * 1024 * 1024;
 /** Documents of up to 1 MiB read with one request. */
 export const MOST_READ_AT_ONCE = 40;
+/** Documents of up to 1 MiB that calls read together. Each call waits for all of them. */
+const MOST_SHARED = 10;
 /** Documents of one page of a list, or of one commit that deletes. */
 export const PAGE = 300;
 
@@ -73,11 +75,16 @@ export class Database {
    */
   async getShared(refs: readonly DocumentReference[]): Promise<DocumentSnapshot[]> {
     this.#assertUsable();
-    if (refs.length === 0 || refs.length > MOST_READ_AT_ONCE) return this.getAll(refs);
+    if (refs.length === 0 || refs.length > MOST_SHARED) return this.getAll(refs);
     let shared = this.#client.nextRead;
-    if (!shared || shared.refs.length + refs.length > MOST_READ_AT_ONCE) shared = this.#openRead();
+    if (!shared || shared.refs.length + refs.length > MOST_SHARED) shared = this.#openRead();
+    const { paths, found } = shared;
     const end = shared.refs.push(...refs);
-    return this.#counted((await shared.found).slice(end - refs.length, end));
+    // A document that several calls read is billed once.
+    const isBilled = refs.map(({ path }) => !paths.has(path) && paths.add(path).size > 0);
+    const documents = (await inTime(found, this.#timeoutMs)).slice(end - refs.length, end);
+    this.#count(documents.filter((_, i) => isBilled[i]));
+    return documents;
   }
 
   /**
@@ -91,7 +98,9 @@ export class Database {
     for (let start = 0; start < refs.length; start += most) {
       const some = refs.slice(start, start + most);
       const options = fields ? [{ fieldMask: [...fields] }] : [];
-      found.push(...this.#counted(await this.#send(() => this.#db.getAll(...some, ...options))));
+      const documents = await this.#send(() => this.#db.getAll(...some, ...options));
+      this.#count(documents);
+      found.push(...documents);
     }
     return found;
   }
@@ -219,37 +228,34 @@ export class Database {
 
   async #send<T>(send: () => Promise<T>): Promise<T> {
     this.#assertUsable();
-    return this.#sendNow(send);
+    this.meter.add({ rpcs: 1 });
+    return inTime(this.#track(send()), this.#timeoutMs);
   }
 
-  async #sendNow<T>(send: () => Promise<T>): Promise<T> {
-    this.#assertConnected();
-    this.meter.add({ rpcs: 1 });
-    const answer = send();
-    // A request that timed out continues inside the client; its answer is dropped.
+  /** Makes the end of the client wait for a request, also for one that timed out: it continues inside the client. */
+  #track<T>(answer: Promise<T>): Promise<T> {
     const { pending } = this.#client;
     const end: Promise<unknown> = answer.then(ignore, ignore).then(() => pending.delete(end));
     pending.add(end);
-    return inTime(answer, this.#timeoutMs);
+    return answer;
   }
 
   #openRead(): SharedRead {
     const client = this.#client;
     const refs: DocumentReference[] = [];
-    // At the end of this tick, so that all of its calls are in the request.
+    this.meter.add({ rpcs: 1 });
+    // Sent when no promise is left that can go on without waiting, so that all calls of the tick are in the request.
     const found = new Promise<void>((resolve) => process.nextTick(resolve)).then(() => {
       if (client.nextRead === read) client.nextRead = undefined;
-      // Also if this store was closed since: stores that are open may have joined.
-      return this.#sendNow(() => this.#db.getAll(...refs));
+      return this.#db.getAll(...refs);
     });
-    const read = { refs, found };
+    const read = { refs, paths: new Set<string>(), found: this.#track(found) };
     return (client.nextRead = read);
   }
 
-  #counted(documents: DocumentSnapshot[]): DocumentSnapshot[] {
+  #count(documents: readonly DocumentSnapshot[]): void {
     this.#setClock(documents[0]?.readTime);
     this.meter.add({ reads: documents.length, bytesRead: sum(documents.map(sizeOfSnapshot)) });
-    return documents;
   }
 
   #countWrites(writes: readonly DocumentWrite[]): void {
@@ -260,10 +266,6 @@ export class Database {
 
   #assertUsable(): void {
     if (this.#isClosed) throw closed(this.meter.owner);
-    this.#assertConnected();
-  }
-
-  #assertConnected(): void {
     if (this.#client.isTerminated) {
       throw failedPrecondition('The Firestore client of this store was terminated. Make a new store.');
     }
@@ -277,6 +279,8 @@ export class Database {
 /** Documents that are going to be read with one request. */
 interface SharedRead {
   readonly refs: DocumentReference[];
+  /** Those of `refs`. */
+  readonly paths: Set<string>;
   readonly found: Promise<DocumentSnapshot[]>;
 }
 

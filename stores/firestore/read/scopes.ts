@@ -8,7 +8,7 @@ import { unpackText } from '../format/packed-text.ts';
 import { readScopeDocument, type ScopeDocument } from '../format/scope-document.ts';
 import type { TenantDatabase } from '../tenant-database.ts';
 
-/** The documents of records, read with one request. Keys are `scopeKey`s. */
+/** The documents of records. Keys are `scopeKey`s. */
 export async function readScopeDocuments(tenant: TenantDatabase, keys: readonly string[]): Promise<ScopeDocument[]> {
   const documents = await tenant.database.getShared(keys.map((key) => tenant.scopeRef(key)));
   const records = await Promise.all(

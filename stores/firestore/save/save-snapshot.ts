@@ -9,8 +9,6 @@ import { createSnapshot, rewriteSnapshot } from './create-or-rewrite.ts';
 
 /** How often a save is tried because of other writers. A limit in seconds would be few attempts for a slow database. */
 const MOST_ATTEMPTS = 60;
-/** A pause is proportional to the time of the attempt before, up to this. */
-const LONGEST_ATTEMPT_MS = 400;
 /** After so many attempts a save no longer pauses, so that it does not lose forever against newer ones, which do. */
 const PAUSING_ATTEMPTS = 7;
 
@@ -41,9 +39,13 @@ async function insist<S>(
   answer: SessionSnapshotInput<S> | undefined,
 ): Promise<string | null> {
   for (let attempt = 1; ; attempt++) {
-    const begun = performance.now();
+    let begun = 0;
+    const again = (): Promise<string | null> => {
+      begun = performance.now();
+      return createOrRewrite(save, id, answer);
+    };
     try {
-      if (attempt > 1) return await save.attemptToRead(id, () => createOrRewrite(save, id, answer));
+      if (attempt > 1) return await save.attemptToRead(id, again);
       const isKnown = save.tenant.caches.snapshots.get(save.tenant.keyOf(id));
       return await (isKnown ? createOrRewrite(save, id, answer) : createSnapshot(save, id, answer));
     } catch (error) {
@@ -56,10 +58,9 @@ async function insist<S>(
   }
 }
 
-/** The longest pause after an attempt that took `ms`: at first a quarter longer than it, and shorter after each further attempt. */
+/** The longest pause after an attempt whose commit took `ms`: at first two and a half times as long, and shorter after each further attempt. */
 function longestPause(attempt: number, ms: number): number {
-  // Of a longer attempt most was the wait for other saves of this process.
-  return Math.min(ms, LONGEST_ATTEMPT_MS) * Math.max(0, (PAUSING_ATTEMPTS - attempt) / 4);
+  return ms * Math.max(0, (PAUSING_ATTEMPTS - attempt) / 2);
 }
 
 async function createOrRewrite<S>(

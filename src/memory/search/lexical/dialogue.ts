@@ -2,13 +2,13 @@ import type { Memory } from '../../../store/memory/contract.ts';
 
 /** The distances of neighbours from a hit, and the shares of its score that they get. */
 const DISTANCES = [-1, 1, -2, 2];
-const SHARES = [0.5, 0.5, 0.25, 0.25, 0.9];
-/** The index of the share that the next message gets in place of its own if the hit is a question, because it may be the answer. */
-const ANSWER = 4;
+const SHARES = [0.5, 0.5, 0.25, 0.25];
+/** If the hit is a question, the next message gets this share: it may be the answer. */
+const ANSWER = SHARES.push(0.9) - 1;
 /** The end of a question. Emoji, quotes and the like may follow. */
 const QUESTION = /[?？؟]\P{L}*$/u;
 /** The most characters of an end that are read. */
-const END = 12;
+const END = 32;
 /** The share of the best score of a session that its found messages get. */
 const SESSION_SHARE = 0.2;
 

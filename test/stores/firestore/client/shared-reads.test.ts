@@ -4,6 +4,7 @@ import { FirestoreMemoryStore, FirestoreSessionStore } from 'genkitx-agents/goog
 import { memoryManager } from 'genkitx-agents/memory';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { scriptedModel } from '../../../support/scripted-model.ts';
+import { afterReads } from '../support/between-calls.ts';
 import { openDatabase } from '../support/database.ts';
 import { trafficOf, trafficSoFar } from '../support/transport.ts';
 
@@ -54,7 +55,7 @@ describe('reads of one tick', () => {
     expect(memories.stats()).toMatchObject({ reads: 1, rpcs: 0 });
   });
 
-  it('of 50 sessions are 2 requests, and each gets its own', async () => {
+  it('of 50 sessions are 5 requests, and each gets its own', async () => {
     const store = new FirestoreSessionStore({ db });
     const ids = Array.from({ length: 50 }, (_, i) => `turn ${i}`);
     await Promise.all(ids.map((id) => store.saveSnapshot(id, () => ({ ...turn, sessionId: `chat ${id}` }))));
@@ -62,17 +63,18 @@ describe('reads of one tick', () => {
       const found = await Promise.all(ids.map((snapshotId) => store.getSnapshot({ snapshotId })));
       expect(found.map((snapshot) => snapshot?.snapshotId)).toEqual(ids);
     });
-    expect(rpcs).toBe(2);
+    expect(rpcs).toBe(5);
   });
 
   it('of one document are one request, and all get it', async () => {
     const store = new FirestoreSessionStore({ db });
     await store.saveSnapshot('one', () => turn);
-    const { rpcs } = await trafficOf(async () => {
+    const before = store.stats().reads;
+    const { rpcs, reads } = await trafficOf(async () => {
       const found = await Promise.all([1, 2, 3].map(() => store.getSnapshot({ snapshotId: 'one' })));
       expect(found.map((snapshot) => snapshot?.snapshotId)).toEqual(['one', 'one', 'one']);
     });
-    expect(rpcs).toBe(1);
+    expect({ rpcs, reads, counted: store.stats().reads - before }).toEqual({ rpcs: 1, reads: 1, counted: 1 });
   });
 
   it('of more documents than one request holds are several requests', async () => {
@@ -84,10 +86,32 @@ describe('reads of one tick', () => {
 
   it('end well when the store that began the request is closed at once', async () => {
     const [sessions, memories] = [new FirestoreSessionStore({ db }), new FirestoreMemoryStore({ db })];
-    const read = sessions.getSnapshot({ snapshotId: 'none' }).catch(() => {});
+    await sessions.saveSnapshot('one', () => turn);
+    const read = sessions.getSnapshot({ snapshotId: 'one' });
+    for (let i = 0; i < 8; i++) await Promise.resolve();
     const closing = sessions.close();
     expect(await memories.revision(ADA)).toBe(0);
-    await expect(sessions.getSnapshot({ snapshotId: 'none' })).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
-    await Promise.all([read, closing]);
+    expect((await read)?.snapshotId).toBe('one');
+    await expect(sessions.getSnapshot({ snapshotId: 'one' })).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
+    await closing;
+  });
+
+  it.each([4, 6, 8, 20])('end well when the client is terminated %i promises later', async (count) => {
+    const store = new FirestoreSessionStore({ db });
+    await store.saveSnapshot('one', () => turn);
+    const read = store.getSnapshot({ snapshotId: 'one' });
+    for (let i = 0; i < count; i++) await Promise.resolve();
+    await db.terminate();
+    expect((await read)?.snapshotId).toBe('one');
+  });
+
+  it('wait as long as each store allows', async () => {
+    const memories = new FirestoreMemoryStore({ db, requestTimeoutMs: 1 });
+    const sessions = new FirestoreSessionStore({ db });
+    await sessions.saveSnapshot('one', () => turn);
+    afterReads(db, () => new Promise((resolve) => setTimeout(resolve, 50)));
+    const revision = memories.revision(ADA).catch((error: unknown) => error);
+    expect((await sessions.getSnapshot({ snapshotId: 'one' }))?.snapshotId).toBe('one');
+    expect(await revision).toMatchObject({ status: 'UNAVAILABLE' });
   });
 });
