@@ -81,7 +81,11 @@ export class Database {
     const { paths, found } = shared;
     const end = shared.refs.push(...refs);
     // A document that several calls read is billed once.
-    const isBilled = refs.map(({ path }) => !paths.has(path) && paths.add(path).size > 0);
+    const isBilled = refs.map(({ path }) => {
+      const isNew = !paths.has(path);
+      paths.add(path);
+      return isNew;
+    });
     const documents = (await inTime(found, this.#timeoutMs)).slice(end - refs.length, end);
     this.#count(documents.filter((_, i) => isBilled[i]));
     return documents;

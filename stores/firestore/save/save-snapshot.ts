@@ -39,7 +39,7 @@ async function insist<S>(
   answer: SessionSnapshotInput<S> | undefined,
 ): Promise<string | null> {
   for (let attempt = 1; ; attempt++) {
-    let begun = 0;
+    let begun = performance.now();
     const again = (): Promise<string | null> => {
       begun = performance.now();
       return createOrRewrite(save, id, answer);

@@ -1,10 +1,10 @@
 import type { Memory } from '../../../store/memory/contract.ts';
 
-/** The distances of neighbours from a hit, and the shares of its score that they get. */
+/** The distances of neighbours from a hit. */
 const DISTANCES = [-1, 1, -2, 2];
-const SHARES = [0.5, 0.5, 0.25, 0.25];
-/** If the hit is a question, the next message gets this share: it may be the answer. */
-const ANSWER = SHARES.push(0.9) - 1;
+/** The shares of its score that they get, in the same order. The last is for the message after a question, which may be the answer. */
+const SHARES = [0.5, 0.5, 0.25, 0.25, 0.9];
+const ANSWER = 4;
 /** The end of a question. Emoji, quotes and the like may follow. */
 const QUESTION = /[?？؟]\P{L}*$/u;
 /** The most characters of an end that are read. */
