@@ -31,7 +31,7 @@ class Worker {
   readonly #ended: Promise<unknown>;
 
   constructor(spec: Partial<WorkerSpec> & { medium: MediumSpec }) {
-    const whole: WorkerSpec = { ahead: 0, from: 0, to: 0, values: VALUES, task: 'turns', ...spec };
+    const whole: WorkerSpec = { ahead: 0, from: 0, to: 0, values: VALUES, task: 'turns', holds: false, ...spec };
     this.#process = fork(SCRIPT, [JSON.stringify(whole)], { silent: true });
     this.#ended = once(this.#process, 'close');
     let said = '';
@@ -52,14 +52,23 @@ class Worker {
     return this.reports.filter((report) => report.kind === kind) as Extract<Report, { kind: K }>[];
   }
 
-  /** A run in the background waits for its model, or all turns are taken. */
-  isDetached(): Promise<unknown> {
-    const isThere = () => this.all('done').length > 0 || this.all('seen').some(({ by }) => by === 'detached');
-    return vi.waitUntil(isThere, { timeout: LONGEST_MS, interval: 5 });
+  /** A run in the background waits for its model and is stored, or all turns are taken. */
+  async isDetached(store: SnapshotStore): Promise<void> {
+    const isThere = async () => {
+      if (this.all('done').length > 0) return true;
+      return this.all('seen').some(({ by }) => by === 'detached') && (await statusesIn(store)).has('pending');
+    };
+    await vi.waitUntil(isThere, { timeout: LONGEST_MS, interval: 5 });
   }
 
-  heard(kind: Report['kind'], count = 1): Promise<unknown> {
-    return vi.waitUntil(() => this.all(kind)[count - 1], { timeout: LONGEST_MS, interval: 5 });
+  /** So many turns are taken, or all that are left. */
+  hasTaken(turns: number): Promise<unknown> {
+    const isSo = () => this.all('turns').length >= turns || this.all('done').length > 0;
+    return vi.waitUntil(isSo, { timeout: LONGEST_MS, interval: 5 });
+  }
+
+  heard(kind: Report['kind']): Promise<unknown> {
+    return vi.waitUntil(() => this.all(kind).length > 0, { timeout: LONGEST_MS, interval: 5 });
   }
 }
 
@@ -70,22 +79,24 @@ export function redactsWhenKilled(name: string, make: () => Promise<KilledMedium
     `redaction at kills: on ${name}, ${turns} turns and ${kills} kills leave none of 100 values (seed ${seed})`,
     async () => {
       const medium = await make();
+      const store = medium.open();
       const random = new Random(seed);
       const workers: Worker[] = [];
       let done = 0;
       for (let round = 0; round <= kills; round++) {
-        const worker = new Worker({ medium: medium.spec, ahead: round * AN_HOUR, from: done, to: turns });
+        // Every other one is killed in the middle of a run in the background.
+        const holds = round % 2 === 0 && round < kills;
+        const worker = new Worker({ medium: medium.spec, ahead: round * AN_HOUR, from: done, to: turns, holds });
         workers.push(worker);
         if (round === kills) {
           await worker.heard('done');
           break;
         }
-        // Every other one in the middle of a run in the background.
-        if (round % 2 === 0) await worker.isDetached();
-        else await worker.heard('turns', 1 + random.below(Math.ceil((turns - done) / (kills + 1 - round))));
+        if (holds) await worker.isDetached(store);
+        else await worker.hasTaken(1 + random.below(Math.ceil((turns - done) / (kills + 1 - round))));
         await pause(random.below(50));
         // While it works as well.
-        if (round % 2 === 0) expect(await medium.find(FOUND)).toEqual([]);
+        if (holds) expect(await medium.find(FOUND)).toEqual([]);
         await worker.kill();
         expect(await medium.find(FOUND)).toEqual([]);
         done = Math.max(done, ...worker.all('turns').map(({ count }) => count));
@@ -99,7 +110,6 @@ export function redactsWhenKilled(name: string, make: () => Promise<KilledMedium
       const outcomes = workers.flatMap((worker) => worker.all('recovered').flatMap((recovered) => recovered.outcomes));
       expect(outcomes).toContain('continued');
       console.log(`redaction at kills, ${name}: real values ${seen.length} times, runs taken over: ${outcomes.length}`);
-      const store = medium.open();
       const statuses = await vi.waitUntil(
         async () => {
           const found = await statusesIn(store);

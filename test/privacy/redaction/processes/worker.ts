@@ -81,8 +81,7 @@ const scripted = scriptedModel(ai, {
     const { role, content } = request.messages.at(-1)!;
     const text = content[0]?.text ?? '';
     if (text.startsWith('detached')) tell({ kind: 'seen', by: 'detached', text });
-    // Long enough that a run can be killed in its middle.
-    await (text.startsWith('detached') ? new Promise((resolve) => setTimeout(resolve, 300)) : wait());
+    await (spec.holds && text.startsWith('detached') ? new Promise(() => {}) : wait());
     if (text.startsWith('fail')) throw new Error(`The model said ${plant()}`);
     if (text.startsWith('abort')) controller?.abort(new Error(plant()));
     if (text.startsWith('find')) {
@@ -137,6 +136,9 @@ async function call(agent: typeof shop, init: object, ...inputs: object[]) {
 
 const says = (text: string) => ({ message: { role: 'user' as const, content: [{ text: `${text} ${plant()}` }] } });
 
+/** Which of eight turns goes on in the background. */
+const DETACHED = 4;
+
 async function takeTurn(turn: number): Promise<void> {
   const init = { sessionId: `chat ${turn % 4}` };
   switch (turn % 8) {
@@ -156,7 +158,7 @@ async function takeTurn(turn: number): Promise<void> {
       if (restart?.length) await call(shop, init, { resume: { restart } });
       return;
     }
-    case 4:
+    case DETACHED:
       await call(shop, { sessionId: `job ${turn}` }, says('detached'), { ...says('detached'), detach: true });
       return;
     case 5: {
@@ -187,6 +189,7 @@ if (spec.task === 'numbers') {
   for (let turn = spec.from; turn < spec.to; turn++) {
     await takeTurn(turn);
     tell({ kind: 'turns', count: turn + 1 });
+    if (spec.holds && turn % 8 === DETACHED) await new Promise(() => {});
   }
 }
 tell({ kind: 'done' });
