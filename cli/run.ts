@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { addDoctor } from './commands/doctor.ts';
 import { addInspect } from './commands/inspect.ts';
@@ -32,6 +33,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
 export function commandLine(io: Io): Command {
   const program = new Command('genkitx-agents')
     .description('Looks at the sessions, runs and memories of agents, and cleans up after them.')
+    .version(packageVersion())
     .exitOverride()
     .configureOutput({ writeOut: (text) => void io.print(text), writeErr: (text) => io.say(text.trimEnd()) })
     .showHelpAfterError('Add --help for what the command takes.');
@@ -41,4 +43,12 @@ export function commandLine(io: Io): Command {
   addDoctor(program, io);
   addInspect(program, io);
   return program;
+}
+
+/** The version of this package, whose manifest is one folder above both this file and the built command. */
+function packageVersion(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
+  return version;
 }

@@ -107,6 +107,18 @@ export function addMemories(program: Command, io: Io): void {
       }),
   );
 
+  removingCommand(memories, 'discard <job...>', 'removes dead jobs; their messages count as read').action(
+    (ids: readonly string[], flags: RemovingFlags) =>
+      on(flags, async ({ manager, caller }) => {
+        const what = count(ids.length, 'job');
+        if (flags.dryRun) return io.print(`Would remove: ${what}\n`);
+        if (!(await isConfirmed(io, flags, `${what} will be removed for good, with all that was to be learned from.`)))
+          return;
+        for (const id of ids) await manager.jobs.discard(id, caller);
+        io.say(`Removed: ${what}`);
+      }),
+  );
+
   scoped(storeCommand(memories, 'export', 'everything that is known of a scope, as JSON Lines'))
     .addOption(outOption())
     .action((flags: ScopeFlags & OutFlags) =>

@@ -34,9 +34,10 @@ import { KnownSessions } from './pipeline/jobs/known-sessions.ts';
 import { noteJobs, removeJobs, type ManagedJobs, type MemorySessions } from './pipeline/jobs/process-jobs.ts';
 import { MemoryWorker } from './pipeline/jobs/worker.ts';
 import { workOf, checkCall, type Pipeline } from './pipeline/pipeline.ts';
+import { discardJob } from './rights/discard-job.ts';
 import { exportScope } from './rights/export.ts';
 import { forget, type ForgottenSource } from './rights/forget.ts';
-import { checkPolicy, pruneScope } from './rights/prune.ts';
+import { checkPolicy, pruneScope, type PrunedMemories } from './rights/prune.ts';
 import { mint, scopeFor, targetOf, type MemoryScope } from './scopes.ts';
 import { SYSTEM_CLOCK } from './search/deadline.ts';
 import { MemorySearch } from './search/memory-search.ts';
@@ -61,12 +62,6 @@ const MOST_USES = 10_000;
 export interface ScopeOption {
   /** Whose memories the call is about. */
   scope: MemoryScope;
-}
-
-/** The counts of `prune`. */
-export interface PrunedMemories {
-  /** Removed memories, or with `dryRun` those to remove. Includes memories that no longer hold. */
-  memories: number;
 }
 
 /**
@@ -387,6 +382,15 @@ export class MemoryManager {
       });
       if (this.#settings.hasWorker) this.#worker.wake(options);
     },
+    /**
+     * Removes a dead job and the messages or facts in it. The messages count as read, so they are not learned later; facts can be given again.
+     *
+     * @throws `NOT_FOUND` when there is no such dead job.
+     */
+    discard: async (id: string, options: { context?: ActionContext } = {}): Promise<void> => {
+      checkOptions('jobs.discard', options, { context: isObject });
+      await discardJob(this.#pipeline, id, options);
+    },
     /** How often this manager found the queue full. */
     refused: (): number => this.#refused,
   };
@@ -412,11 +416,11 @@ export class MemoryManager {
   }
 
   /**
-   * Removes memories by age, confidence, use and number, and those that have expired.
+   * Removes memories by age, confidence, use and number, and those that have expired; and quarantined texts by age.
    *
    * @param policy A memory goes if any member of the policy applies to it.
    * @param options.scope Default: all scopes of the tenant of `context`.
-   * @returns How many memories were removed, or with `dryRun` would be.
+   * @returns How many were removed, or with `dryRun` would be.
    */
   async prune(
     policy: MemoryPrunePolicy,
@@ -425,13 +429,16 @@ export class MemoryManager {
     checkPolicy(policy);
     checkOptions('prune', options, { scope: isAny, context: isObject, dryRun: isBoolean });
     const { scope, context, dryRun = false } = options;
-    if (scope !== undefined) return { memories: await pruneScope(this.#pipeline, workOf(scope), policy, dryRun) };
+    if (scope !== undefined) return pruneScope(this.#pipeline, workOf(scope), policy, dryRun);
     const at = context ? { context } : {};
-    let memories = 0;
-    for await (const id of this.#scopeIds(context))
-      memories += await pruneScope(this.#pipeline, workOf(mint(id, context)), policy, dryRun);
-    if (!dryRun) memories += (await this.store.sweep({ ...at, now: this.#pipeline.now() })).removed;
-    return { memories };
+    const pruned = { memories: 0, quarantined: 0 };
+    for await (const id of this.#scopeIds(context)) {
+      const { memories, quarantined } = await pruneScope(this.#pipeline, workOf(mint(id, context)), policy, dryRun);
+      pruned.memories += memories;
+      pruned.quarantined += quarantined;
+    }
+    if (!dryRun) pruned.memories += (await this.store.sweep({ ...at, now: this.#pipeline.now() })).removed;
+    return pruned;
   }
 
   /**

@@ -344,6 +344,8 @@ export interface MemoryPrunePolicy {
   maxMemories?: number;
   /** Memories that ceased to hold this long ago, in ms. */
   invalidMs?: number;
+  /** Quarantined texts that have waited for a decision longer than this, in ms. */
+  quarantineMs?: number;
 }
 
 /** The counts of `processMemoryJobs`. */

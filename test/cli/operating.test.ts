@@ -132,8 +132,11 @@ describe('memories', () => {
       const memory: MemoryDraft = { id: `m${i}`, kind: 'declarative', text, ...facts };
       await memories.commit(ada, [{ op: 'put', memory }]);
     }
-    await memories.addJob({ id: 'j1', scope: ada, input: {}, sourceId: 'chat' }, { maxJobs: 10 });
-    await memories.changeJob('j1', { owner: undefined, to: 'dead', error: 'the model failed' });
+    for (const id of ['j1', 'j2']) {
+      const input = { version: 1, task: 'facts', source: { id: 'chat', at }, facts: [], sha256: id };
+      await memories.addJob({ id, scope: ada, input, sourceId: 'chat' }, { maxJobs: 10 });
+      await memories.changeJob(id, { owner: undefined, to: 'dead', error: 'the model failed' });
+    }
     await memories.close();
   }
 
@@ -173,9 +176,20 @@ describe('memories', () => {
     expect(await cli(['memories', 'list', ...store, ...scope, '--as-of', 'yesterday'])).toMatchObject({ code: 2 });
   });
 
-  it('show dead jobs and replay them, export a scope, and erase it after asking', async () => {
+  it('show dead jobs, replay and discard them, export a scope, and erase it after asking', async () => {
     await fill();
     expect((await cli(['memories', 'jobs', ...store, '--state', 'dead'])).out).toContain('the model failed');
+    const discard = ['memories', 'discard', 'j2', ...store];
+    expect((await cli([...discard, '--dry-run'])).out).toBe('Would remove: 1 job\n');
+    expect(await cli(discard)).toMatchObject({ code: 2 });
+    expect(await cli(discard, { answer: true })).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('Removed: 1 job\n'),
+    });
+    expect(await cli([...discard, '--yes'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('no dead memory job'),
+    });
     expect(await cli(['memories', 'replay', 'j1', ...store])).toMatchObject({ code: 0 });
     expect((await cli(['memories', 'jobs', ...store, '--state', 'dead'])).out).toBe('No jobs.\n');
     const exported = await cli(['memories', 'export', ...store, ...scope]);

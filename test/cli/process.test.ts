@@ -1,7 +1,7 @@
 /** The built command as a process of its own: what only a process shows. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FileSessionStore } from 'genkitx-agents';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -24,6 +24,11 @@ describe('the command', () => {
     // In the checkout, where tsx is installed.
     const { out } = await runBuilt(['sessions', 'list', '--json', '--store', `${join(folder, 'app.mts')}#store`]);
     expect(JSON.parse(out)).toMatchObject({ sessionId: 'kept', leafId: 'k1' });
+  });
+
+  it('says its version', async () => {
+    const { version } = JSON.parse(readFileSync(join(DIST, '../package.json'), 'utf8')) as { version: string };
+    expect((await runBuilt(['--version'])).out).toBe(`${version}\n`);
   });
 
   it('ends quietly when its reader has seen enough', async () => {

@@ -22,6 +22,7 @@ const IDS: Readonly<Record<string, string>> = {
   RUN: 'r1',
   MEMORY: 'm1',
   JOB: 'j1',
+  OTHER_JOB: 'j2',
 };
 
 /** The words of a line as a shell would pass them. */
@@ -62,8 +63,11 @@ beforeAll(async () => {
     sources: [source],
   };
   await memories.commit(scope, [{ op: 'put', memory }]);
-  await memories.addJob({ id: 'j1', scope, input: {}, sourceId: 's' }, { maxJobs: 10 });
-  await memories.changeJob('j1', { owner: undefined, to: 'dead', error: 'the model failed' });
+  for (const id of [IDS['JOB']!, IDS['OTHER_JOB']!]) {
+    const input = { version: 1, task: 'facts', source: { id: 's', at: createdAt }, facts: [], sha256: id };
+    await memories.addJob({ id, scope, input, sourceId: 's' }, { maxJobs: 10 });
+    await memories.changeJob(id, { owner: undefined, to: 'dead', error: 'the model failed' });
+  }
   await memories.close();
   writeFileSync(
     join(folder, 'app.mjs'),

@@ -2,6 +2,7 @@ import { invalidArgument, isAborted } from '../../errors.ts';
 import { checkOptions, isShare, isWhole } from '../../store/check-options.ts';
 import type { Memory, MemoryOperation } from '../../store/memory/contract.ts';
 import { agedConfidence } from '../pipeline/consolidate/confidence.ts';
+import { discardOlder } from '../pipeline/guard/review.ts';
 import { MOST_OPERATIONS, type Pipeline, type ScopeWork } from '../pipeline/pipeline.ts';
 import type { MemoryPrunePolicy } from '../types.ts';
 import { memoriesOf } from './contents.ts';
@@ -15,7 +16,16 @@ const POLICY = {
   unusedMs: isWhole(0),
   maxMemories: isWhole(0),
   invalidMs: isWhole(0),
+  quarantineMs: isWhole(0),
 };
+
+/** The counts of `prune`. */
+export interface PrunedMemories {
+  /** Removed memories, or with `dryRun` those to remove. Includes memories that no longer hold. */
+  memories: number;
+  /** The same of quarantined texts. */
+  quarantined: number;
+}
 
 /** @throws `INVALID_ARGUMENT` */
 export function checkPolicy(policy: MemoryPrunePolicy): void {
@@ -23,8 +33,20 @@ export function checkPolicy(policy: MemoryPrunePolicy): void {
   if (policy === undefined) throw invalidArgument('prune needs a policy, such as { maxAgeMs }.');
 }
 
-/** Removes the memories of a scope to which the policy applies. Returns how many. */
+/** Removes the memories and the quarantined texts of a scope to which the policy applies. */
 export async function pruneScope(
+  pipeline: Pipeline,
+  work: ScopeWork,
+  policy: MemoryPrunePolicy,
+  dryRun: boolean,
+): Promise<PrunedMemories> {
+  const { quarantineMs } = policy;
+  const before = pipeline.now() - (quarantineMs ?? 0);
+  const quarantined = quarantineMs === undefined ? 0 : await discardOlder(pipeline, work, { before, dryRun });
+  return { memories: await pruneMemories(pipeline, work, policy, dryRun), quarantined };
+}
+
+async function pruneMemories(
   pipeline: Pipeline,
   work: ScopeWork,
   policy: MemoryPrunePolicy,

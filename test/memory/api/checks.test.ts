@@ -300,6 +300,9 @@ describe('methods without what they need', () => {
     await expect(memory.jobs.replay('a', { scope: 1 } as never)).rejects.toThrow(
       refused('jobs.replay', "no option 'scope'"),
     );
+    await expect(memory.jobs.discard('a', { scope: 1 } as never)).rejects.toThrow(
+      refused('jobs.discard', "no option 'scope'"),
+    );
     await expect(memory.jobs.list({ status: 'dead' } as never)).rejects.toThrow(refused('jobs.list', "'state'"));
   });
 });

@@ -432,7 +432,7 @@ describe('where a fact comes from', () => {
       sources: [{ type: 'tool', trust: 0.3 }],
     });
     on.clock.now += 3_600_001;
-    expect(await on.memory.prune({})).toEqual({ memories: 1 });
+    expect(await on.memory.prune({})).toEqual({ memories: 1, quarantined: 0 });
     expect(await all(on.store)).toEqual([]);
   });
 });

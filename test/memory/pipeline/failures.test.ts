@@ -41,6 +41,42 @@ describe('a job that fails', () => {
     expect(await memory.jobs.list()).toEqual([]);
   });
 
+  test('and is dead can be discarded: nothing of it is left, and its messages are not learned later', async () => {
+    const limits = { maxAttempts: 1 };
+    const { memory, model, scope, store } = setUp({ replies: [fails], limits, worker: false });
+    await memory.ingest({ scope, source, messages });
+    const [job] = await memory.jobs.list();
+    await expect(memory.jobs.discard(job!.id)).rejects.toMatchObject({ status: 'NOT_FOUND' });
+    await processMemoryJobs(memory);
+    await expect(memory.jobs.discard('another')).rejects.toThrow(/no dead memory job "another"/);
+    await memory.jobs.discard(job!.id);
+    expect(await memory.jobs.list()).toEqual([]);
+    expect(await memory.ingest({ scope, source, messages })).toEqual({ status: 'known', jobIds: [] });
+
+    const next = user('I never check in luggage.');
+    await memory.ingest({ scope, source, messages: [...messages, next] });
+    model.reply(extraction('The user never checks in luggage.'));
+    await processMemoryJobs(memory);
+    expect(JSON.stringify(model.requests.at(-1))).not.toContain('always want');
+    expect(await textsOf(store)).toEqual(['The user never checks in luggage.']);
+  });
+
+  test('and is discarded, of given facts: they can be given again', async () => {
+    const embedder = 'broken';
+    const { ai, memory, scope, store } = setUp({ embedder, model: undefined, limits: { maxAttempts: 1 } });
+    let isBroken = true;
+    ai.defineEmbedder({ name: embedder }, async (input) => {
+      if (isBroken) fails();
+      return { embeddings: input.map(() => ({ embedding: [1, 0] })) };
+    });
+    const fact = { scope, source, memories: ['The user flies at night.'], wait: true } as const;
+    expect(await memory.ingest(fact)).toMatchObject({ status: 'failed' });
+    await memory.jobs.discard((await memory.jobs.list({ state: 'dead' }))[0]!.id);
+    isBroken = false;
+    expect(await memory.ingest(fact)).toMatchObject({ status: 'committed' });
+    expect(await textsOf(store)).toEqual(['The user flies at night.']);
+  });
+
   describe('while a caller waits', () => {
     const limits = { backOffMs: 10, maxBackOffMs: 20 };
     const window = 'The user prefers a window seat.';

@@ -300,9 +300,9 @@ describe('prune', () => {
     ['nothing', {}, 0],
   ])('by %s', async (_, policy, gone) => {
     const { memory, scope, store } = await three();
-    expect(await memory.prune(policy, { scope, dryRun: true })).toEqual({ memories: gone });
+    expect(await memory.prune(policy, { scope, dryRun: true })).toEqual({ memories: gone, quarantined: 0 });
     expect(await textsOf(store)).toHaveLength(3);
-    expect(await memory.prune(policy, { context: ADA })).toEqual({ memories: gone });
+    expect(await memory.prune(policy, { context: ADA })).toEqual({ memories: gone, quarantined: 0 });
     expect(await textsOf(store)).toHaveLength(3 - gone);
   });
 
@@ -367,7 +367,7 @@ describe('prune', () => {
     memory.noteUse(scope, ids);
     await memory.ingest({ scope, source: { id: 'next' }, memories: ['Something else entirely.'], wait: true });
     for (const { lastUsedAt } of await store.get(ID, ids)) expect(lastUsedAt).toBe(new Date(clock.now).toISOString());
-    expect(await memory.prune({ maxAgeMs: 5.5 * DAY }, { scope })).toEqual({ memories: 2 });
+    expect(await memory.prune({ maxAgeMs: 5.5 * DAY }, { scope })).toEqual({ memories: 2, quarantined: 0 });
     expect(await textsOf(store)).toEqual(['Something else entirely.', 'The second thing.']);
   });
 
@@ -375,9 +375,37 @@ describe('prune', () => {
     const { memory, scope, clock } = await livingIn('Paris');
     clock.now += 5 * DAY;
     await memory.ingest({ scope, source: { id: 'Berlin' }, memories: ['The user lives in Berlin.'], wait: true });
-    expect(await memory.prune({ maxAgeMs: DAY }, { scope })).toEqual({ memories: 0 });
+    expect(await memory.prune({ maxAgeMs: DAY }, { scope })).toEqual({ memories: 0, quarantined: 0 });
     clock.now += 2 * DAY;
-    expect(await memory.prune({ maxAgeMs: DAY }, { scope })).toEqual({ memories: 2 });
+    expect(await memory.prune({ maxAgeMs: DAY }, { scope })).toEqual({ memories: 2, quarantined: 0 });
+  });
+
+  test('by age of quarantined texts removes those that waited too long; the others keep their ids', async () => {
+    const { memory, scope, store, clock } = setUp({ model: undefined, guards: [() => 'Everything is suspect.'] });
+    const ingest = (...memories: string[]) =>
+      memory.ingest({ scope, source: { id: memories.join(' ') }, memories, wait: true });
+    for (const i of range(0, 120)) await ingest(`Old thing ${i}.`);
+    clock.now += 2 * DAY;
+    await ingest('New thing.');
+    const waiting = await memory.quarantine.list({ scope });
+    expect(waiting).toHaveLength(121);
+    const policy = { quarantineMs: DAY };
+    expect(await memory.prune(policy, { scope, dryRun: true })).toEqual({ memories: 0, quarantined: 120 });
+    expect(await memory.quarantine.list({ scope })).toEqual(waiting);
+    expect(await memory.prune(policy, { context: ADA })).toEqual({ memories: 0, quarantined: 120 });
+    expect(await everything(store)).not.toContain('Old thing');
+    expect(await memory.quarantine.list({ scope })).toEqual(waiting.filter(({ text }) => text === 'New thing.'));
+    expect(await memory.prune(policy, { scope })).toEqual({ memories: 0, quarantined: 0 });
+  });
+
+  test('by age of quarantined texts keeps the place of the others in one job', async () => {
+    const { memory, scope } = setUp({ model: undefined, guards: [() => 'Everything is suspect.'] });
+    await memory.ingest({ scope, source: { id: 'a' }, memories: ['One.', 'Two.'], wait: true });
+    const [one, two] = await memory.quarantine.list({ scope });
+    await memory.quarantine.discard({ scope, id: one!.id });
+    expect(await memory.prune({ quarantineMs: DAY }, { scope })).toMatchObject({ quarantined: 0 });
+    await memory.quarantine.approve({ scope, id: two!.id });
+    expect(await memory.quarantine.list({ scope })).toEqual([]);
   });
 
   test('refuses what is no policy', async () => {

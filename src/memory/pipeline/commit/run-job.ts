@@ -17,8 +17,8 @@ import {
 } from '../guard/learning-state.ts';
 import { guardOf } from '../guard/judge-text.ts';
 import { quarantineNote } from '../guard/quarantine-note.ts';
-import { procedureMark, unreadRanges, withRange, withSeen, hashInRange, type SourceNote } from '../ingest/ranges.ts';
-import { parseJobInput, partOf, type JobInput } from '../jobs/job-input.ts';
+import { procedureMark, unreadRanges, hashInRange, type SourceNote } from '../ingest/ranges.ts';
+import { parseJobInput, partOf, withInput, type JobInput } from '../jobs/job-input.ts';
 import type { Pipeline, ScopeWork } from '../pipeline.ts';
 import { derivedNotes, readDerived } from './derived-notes.ts';
 
@@ -237,13 +237,6 @@ class JobRun {
     }
     return puts;
   }
-}
-
-/** The note of a source after its input was read. */
-function withInput(note: SourceNote, input: JobInput): SourceNote {
-  if (input.task === 'facts') return withSeen(note, input.sha256);
-  if (input.task === 'procedure') return withSeen(note, procedureMark(input.range));
-  return input.isApproved ? note : withRange(note, input.range);
 }
 
 /** The texts of the facts that hold and do not expire. */

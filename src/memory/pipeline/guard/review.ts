@@ -1,11 +1,12 @@
 import { invalidArgument, notFound, quote } from '../../../errors.ts';
+import type { MemoryOperation } from '../../../store/memory/contract.ts';
 import type { ScopeTarget } from '../../scopes.ts';
 import type { QuarantinedText } from '../../types.ts';
 import { commitPlan } from '../commit/commit-plan.ts';
 import { enqueue, type Enqueued } from '../ingest/ingest.ts';
 import { shortHash } from '../ingest/ranges.ts';
 import { sha256Of, type JobInput } from '../jobs/job-input.ts';
-import { NOTES, type Pipeline, type ScopeWork } from '../pipeline.ts';
+import { MOST_OPERATIONS, NOTES, type Pipeline, type ScopeWork } from '../pipeline.ts';
 import { readLearningState } from './learning-state.ts';
 import { quarantinedOf, quarantineNote, type Quarantined } from './quarantine-note.ts';
 
@@ -45,6 +46,32 @@ export async function discardText(pipeline: Pipeline, work: ScopeTarget, textId:
   await removeText(pipeline, work, textId);
 }
 
+/** Removes the texts that have waited since before a time, in ms since 1970. Returns how many, with `dryRun` without removing them. */
+export async function discardOlder(
+  pipeline: Pipeline,
+  work: ScopeTarget,
+  { before, dryRun }: { before: number; dryRun: boolean },
+): Promise<number> {
+  const isOld = ({ isDecided, at }: Quarantined): boolean => !isDecided && Date.parse(at) < before;
+  let discarded = 0;
+  for (let isMore = true; isMore;) {
+    let inThisCommit = 0;
+    await commitPlan(pipeline, work, async () => {
+      const { revision, notes } = await pipeline.store.notes(work.id, NOTES.quarantine, work.options);
+      const old = notes
+        .map(({ key, value }) => ({ key, items: quarantinedOf(value) }))
+        .filter(({ items }) => items.some(isOld));
+      const some = old.slice(0, MOST_OPERATIONS);
+      isMore = !dryRun && some.length < old.length;
+      inThisCommit = (dryRun ? old : some).flatMap(({ items }) => items.filter(isOld)).length;
+      const operations = some.map(({ key, items }) => noteWithout(key, items, isOld));
+      return { revision, operations: dryRun ? [] : operations };
+    });
+    discarded += inThisCommit;
+  }
+  return discarded;
+}
+
 async function waitingText({ store }: Pipeline, { id, options }: ScopeTarget, textId: string): Promise<Quarantined> {
   const { key, index } = splitId(textId);
   const { notes } = await store.notes(id, NOTES.quarantine, { ...options, keys: [key] });
@@ -53,7 +80,6 @@ async function waitingText({ store }: Pipeline, { id, options }: ScopeTarget, te
   throw notFound(`No text ${quote(textId)} waits for a decision.`);
 }
 
-/** Removes a text, but keeps its index in the note, which is part of the other texts' ids. */
 async function removeText(pipeline: Pipeline, target: ScopeTarget, textId: string): Promise<void> {
   const { key, index } = splitId(textId);
   await commitPlan(pipeline, target, async () => {
@@ -61,9 +87,19 @@ async function removeText(pipeline: Pipeline, target: ScopeTarget, textId: strin
       ...target.options,
       keys: [key],
     });
-    const left = quarantinedOf(notes[0]?.value).map((item, i) => (i === index ? withoutText(item) : item));
-    return { revision, operations: [quarantineNote(key, left.every(({ isDecided }) => isDecided) ? [] : left)] };
+    const operation = noteWithout(key, quarantinedOf(notes[0]?.value), (_, i) => i === index);
+    return { revision, operations: [operation] };
   });
+}
+
+/** The note without some texts. They keep their index, which is part of the other texts' ids. */
+function noteWithout(
+  key: string,
+  items: readonly Quarantined[],
+  isGone: (item: Quarantined, index: number) => boolean,
+): MemoryOperation {
+  const left = items.map((item, i) => (isGone(item, i) ? withoutText(item) : item));
+  return quarantineNote(key, left.every(({ isDecided }) => isDecided) ? [] : left);
 }
 
 /** The key of the note that has a text, and its place there. */

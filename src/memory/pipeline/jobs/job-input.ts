@@ -5,7 +5,15 @@ import { dataLoss, quote } from '../../../errors.ts';
 import type { MemoryJob, MemoryScopeId, MemorySource } from '../../../store/memory/contract.ts';
 import { memoryScopeKey } from '../../../store/memory/scope.ts';
 import type { MemoryFact } from '../../types.ts';
-import { hashInRange, type Range, type ReadRange } from '../ingest/ranges.ts';
+import {
+  hashInRange,
+  procedureMark,
+  withRange,
+  withSeen,
+  type Range,
+  type ReadRange,
+  type SourceNote,
+} from '../ingest/ranges.ts';
 
 /** The source of a job's facts. */
 export interface JobSource {
@@ -65,6 +73,13 @@ export function jobId(scope: MemoryScopeId, input: JobInput): string {
       ? [input.sha256, input.isApproved ?? false]
       : [input.range.from, input.range.to, hashInRange(input.range, input.range.to), input.isApproved ?? false];
   return sha256Of([memoryScopeKey(scope), input.epoch, task, source.id, ...work]);
+}
+
+/** The note of a source after its input was read. */
+export function withInput(note: SourceNote, input: JobInput): SourceNote {
+  if (input.task === 'facts') return withSeen(note, input.sha256);
+  if (input.task === 'procedure') return withSeen(note, procedureMark(input.range));
+  return input.isApproved ? note : withRange(note, input.range);
 }
 
 /** SHA-256 of a value's JSON text, in hex. */
