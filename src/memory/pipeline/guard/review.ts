@@ -53,23 +53,20 @@ export async function discardOlder(
   { before, dryRun }: { before: number; dryRun: boolean },
 ): Promise<number> {
   const isOld = ({ isDecided, at }: Quarantined): boolean => !isDecided && Date.parse(at) < before;
-  let discarded = 0;
-  for (let isMore = true; isMore;) {
-    let inThisCommit = 0;
-    await commitPlan(pipeline, work, async () => {
+  for (let discarded = 0; ;) {
+    const { removed, isMore } = await commitPlan(pipeline, work, async () => {
       const { revision, notes } = await pipeline.store.notes(work.id, NOTES.quarantine, work.options);
       const old = notes
         .map(({ key, value }) => ({ key, items: quarantinedOf(value) }))
         .filter(({ items }) => items.some(isOld));
-      const some = old.slice(0, MOST_OPERATIONS);
-      isMore = !dryRun && some.length < old.length;
-      inThisCommit = (dryRun ? old : some).flatMap(({ items }) => items.filter(isOld)).length;
-      const operations = some.map(({ key, items }) => noteWithout(key, items, isOld));
-      return { revision, operations: dryRun ? [] : operations };
+      const some = dryRun ? old : old.slice(0, MOST_OPERATIONS);
+      const operations = dryRun ? [] : some.map(({ key, items }) => noteWithout(key, items, isOld));
+      const count = some.flatMap(({ items }) => items.filter(isOld)).length;
+      return { revision, operations, removed: count, isMore: some.length < old.length };
     });
-    discarded += inThisCommit;
+    discarded += removed;
+    if (!isMore) return discarded;
   }
-  return discarded;
 }
 
 async function waitingText({ store }: Pipeline, { id, options }: ScopeTarget, textId: string): Promise<Quarantined> {
