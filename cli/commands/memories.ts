@@ -107,12 +107,18 @@ export function addMemories(program: Command, io: Io): void {
       }),
   );
 
-  removingCommand(memories, 'discard <job...>', 'removes dead jobs; their messages count as read').action(
+  removingCommand(memories, 'discard <job...>', 'removes dead jobs; their messages are not learned later').action(
     (ids: readonly string[], flags: RemovingFlags) =>
       on(flags, async ({ manager, caller }) => {
         const what = count(ids.length, 'job');
         if (flags.dryRun) return io.print(`Would remove: ${what}\n`);
-        if (!(await isConfirmed(io, flags, `${what} will be removed for good, with all that was to be learned from.`)))
+        if (
+          !(await isConfirmed(
+            io,
+            flags,
+            `${what} will be removed for good, with the messages that were to be learned from.`,
+          ))
+        )
           return;
         for (const id of ids) await manager.jobs.discard(id, caller);
         io.say(`Removed: ${what}`);

@@ -8,7 +8,7 @@ import { workOf, type Pipeline } from '../pipeline/pipeline.ts';
 import { mint } from '../scopes.ts';
 
 /**
- * Removes a dead job with what it was to read. Its messages count as read. Facts can be given again.
+ * Removes a dead job and the messages or facts in it. The messages count as read, so they are not learned later; facts can be given again.
  *
  * @throws `NOT_FOUND` when there is no such dead job.
  */

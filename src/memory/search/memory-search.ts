@@ -4,6 +4,7 @@ import {
   isFunction,
   isNumber,
   isObject,
+  isShare,
   isString,
   isTime,
   isTimerMs,
@@ -48,7 +49,7 @@ const OPTIONS = {
   maxIndexBytes: isWhole(0),
   clock: isObject,
 };
-const WEIGHTS = { recency: isNumber, importance: isNumber, confidence: isNumber, halfLifeMs: isWhole(1) };
+const WEIGHTS = { recency: isNumber, importance: isNumber, confidence: isShare, halfLifeMs: isWhole(1) };
 const REQUEST = {
   scope: isObject,
   query: isString,

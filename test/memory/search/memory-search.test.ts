@@ -95,6 +95,9 @@ describe('what is found', () => {
     const weighing = new MemorySearch(store, { clock, weights: { confidence: 0, importance: 5 } });
     expect(ids(await weighing.search({ scope: ADA, query: 'espresso' }))).toEqual(['vital', 'sure']);
     expect(await find('espresso')).toEqual(['sure', 'vital']);
+    expect(() => new MemorySearch(store, { weights: { confidence: 1.1 } })).toThrow(
+      /confidence must be a number of 0 to 1/,
+    );
   });
 
   it('keeps to k, minScore, topics and kind', async () => {
