@@ -33,7 +33,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
 export function commandLine(io: Io): Command {
   const program = new Command('genkitx-agents')
     .description('Looks at the sessions, runs and memories of agents, and cleans up after them.')
-    .version(packageVersion())
+    .version(packageVersion(), '-V, --version', 'says the version')
     .exitOverride()
     .configureOutput({ writeOut: (text) => void io.print(text), writeErr: (text) => io.say(text.trimEnd()) })
     .showHelpAfterError('Add --help for what the command takes.');

@@ -108,20 +108,22 @@ export function addMemories(program: Command, io: Io): void {
   );
 
   removingCommand(memories, 'discard <job...>', 'removes dead jobs; their messages are not learned later').action(
-    (ids: readonly string[], flags: RemovingFlags) =>
+    (given: readonly string[], flags: RemovingFlags) =>
       on(flags, async ({ manager, caller }) => {
-        const what = count(ids.length, 'job');
+        const ids = [...new Set(given)];
+        const dead = (await manager.jobs.list({ ...caller, state: 'dead' })).map(({ id }) => id);
+        const unknown = ids.find((id) => !dead.includes(id));
+        if (unknown !== undefined)
+          throw new Problem(`There is no dead job '${unknown}'. 'memories jobs --state dead' shows them.`);
+        const jobs = ids.length;
+        const what = count(jobs, 'job');
+        if (flags.dryRun && flags.json) return printJson(io, { dryRun: true, removed: { jobs } });
         if (flags.dryRun) return io.print(`Would remove: ${what}\n`);
-        if (
-          !(await isConfirmed(
-            io,
-            flags,
-            `${what} will be removed for good, with the messages that were to be learned from.`,
-          ))
-        )
+        if (!(await isConfirmed(io, flags, `${what} will be removed for good; the messages will not be learned.`)))
           return;
         for (const id of ids) await manager.jobs.discard(id, caller);
-        io.say(`Removed: ${what}`);
+        if (flags.json) await printJson(io, { jobs });
+        else await io.print(`Removed: ${what}\n`);
       }),
   );
 
@@ -145,7 +147,7 @@ export function addMemories(program: Command, io: Io): void {
 
   scoped(removingCommand(memories, 'erase', 'removes everything that is known of a scope')).action(
     (flags: ScopeFlags & RemovingFlags) =>
-      on(flags, async ({ manager, caller }) => {
+      on(flags, async ({ manager, knowsSessions, caller }) => {
         const id = scopeIdOf(flags);
         let memoryCount = 0;
         const query = { ...caller, filter: { includeInvalid: true } };
@@ -160,6 +162,10 @@ export function addMemories(program: Command, io: Io): void {
         const erased = await manager.erase({ scope: await mustScope(flags, caller) });
         if (flags.json) await printJson(io, erased);
         else await io.print(`Removed: ${describeErasure(erased)}\n`);
+        if (!knowsSessions)
+          io.say(
+            "The user's sessions were not read: one that goes on is learned from again as a whole. Remove them as well, or name the manager of your application's module as --store.",
+          );
       }),
   );
 }

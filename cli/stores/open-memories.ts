@@ -9,6 +9,8 @@ import { importMemory, importPackage, parseStoreUrl, type StoreOptions } from '.
 /** Open memories. For a store, the manager runs no jobs. */
 export interface OpenMemories {
   readonly manager: MemoryManager;
+  /** Whether the manager is the application's, which knows the sessions that it learns from. */
+  readonly knowsSessions: boolean;
   readonly caller: { readonly context?: ActionContext };
   close(): Promise<void>;
 }
@@ -31,12 +33,13 @@ export async function openMemories(
     const { commit, query, close } = found as Partial<MemoryStore>;
     const caller = context ? { context } : {};
     if (typeof search === 'function' && store) {
-      return { manager: found as MemoryManager, caller, close: async () => {} };
+      return { manager: found as MemoryManager, knowsSessions: true, caller, close: async () => {} };
     }
     if (typeof commit !== 'function' || typeof query !== 'function') {
       throw new WrongUse(`'${url}' is neither a memory manager nor a memory store.`);
     }
-    return { manager: await managerOf(found as MemoryStore), caller, close: async () => close?.call(found) };
+    const manager = await managerOf(found as MemoryStore);
+    return { manager, knowsSessions: false, caller, close: async () => close?.call(found) };
   }
   if (context) throw new WrongUse('--context is for memories of modules: use --tenant.');
   const prefix = tenant === undefined ? {} : { pathPrefix: () => tenant };
@@ -44,7 +47,7 @@ export async function openMemories(
     checkFileStore('memory', { directory: place.directory, url, tenant }, io);
     const { FileMemoryStore } = await importMemory();
     const store = new FileMemoryStore(place.directory, prefix);
-    return { manager: await managerOf(store), caller: {}, close: () => store.close() };
+    return { manager: await managerOf(store), knowsSessions: false, caller: {}, close: () => store.close() };
   }
   const { Firestore } = await importOptional<typeof import('@google-cloud/firestore')>('@google-cloud/firestore');
   const { FirestoreMemoryStore } = await importPackage(() => import('genkitx-agents/google-cloud'));
@@ -54,7 +57,7 @@ export async function openMemories(
     await store.close();
     await db.terminate();
   };
-  return { manager: await managerOf(store), caller: {}, close };
+  return { manager: await managerOf(store), knowsSessions: false, caller: {}, close };
 }
 
 /** A manager without a model: it can read, search and remove memories, but learns none. */

@@ -383,9 +383,9 @@ export class MemoryManager {
       if (this.#settings.hasWorker) this.#worker.wake(options);
     },
     /**
-     * Removes a dead job and the messages or facts in it. The messages count as read, so they are not learned later; facts can be given again.
+     * Removes a dead job. Its messages count as read, so they are not learned later; its facts can be given again.
      *
-     * @throws `NOT_FOUND` when there is no such dead job.
+     * @throws `NOT_FOUND` when there is no such dead job; `ABORTED` when another process tries its facts again.
      */
     discard: async (id: string, options: { context?: ActionContext } = {}): Promise<void> => {
       checkOptions('jobs.discard', options, { context: isObject });
@@ -416,7 +416,7 @@ export class MemoryManager {
   }
 
   /**
-   * Removes memories by age, confidence, use and number, and those that have expired; and quarantined texts by age.
+   * Removes memories by age, confidence, use and number, expired memories, and quarantined texts by age.
    *
    * @param policy A memory goes if any member of the policy applies to it.
    * @param options.scope Default: all scopes of the tenant of `context`.

@@ -326,7 +326,7 @@ export interface QuarantinedText {
   readonly text: string;
   /** `MemorySource.id`. */
   readonly sourceId: string;
-  /** ISO 8601. */
+  /** Since when it waits, in ISO 8601. */
   readonly at: string;
 }
 
@@ -344,7 +344,7 @@ export interface MemoryPrunePolicy {
   maxMemories?: number;
   /** Memories that ceased to hold this long ago, in ms. */
   invalidMs?: number;
-  /** Quarantined texts that have waited for a decision longer than this, in ms. */
+  /** Quarantined texts that have waited for a decision longer than this, in ms; also memories of an app that wait for approval. */
   quarantineMs?: number;
 }
 

@@ -182,13 +182,12 @@ describe('memories', () => {
     const discard = ['memories', 'discard', 'j2', ...store];
     expect((await cli([...discard, '--dry-run'])).out).toBe('Would remove: 1 job\n');
     expect(await cli(discard)).toMatchObject({ code: 2 });
-    expect(await cli(discard, { answer: true })).toMatchObject({
-      code: 0,
-      err: expect.stringContaining('Removed: 1 job\n'),
-    });
+    const withOther = await cli([...discard, 'nope', '--yes']);
+    expect(withOther).toMatchObject({ code: 1, err: expect.stringContaining("no dead job 'nope'") });
+    expect(await cli([...discard, 'j2'], { answer: true })).toMatchObject({ code: 0, out: 'Removed: 1 job\n' });
     expect(await cli([...discard, '--yes'])).toMatchObject({
       code: 1,
-      err: expect.stringContaining('no dead memory job'),
+      err: expect.stringContaining('no dead job'),
     });
     expect(await cli(['memories', 'replay', 'j1', ...store])).toMatchObject({ code: 0 });
     expect((await cli(['memories', 'jobs', ...store, '--state', 'dead'])).out).toBe('No jobs.\n');
@@ -204,7 +203,9 @@ describe('memories', () => {
     const erase = ['memories', 'erase', ...store, ...scope];
     expect((await cli([...erase, '--dry-run'])).out).toContain('Would remove: 2 memories');
     expect(await cli(erase)).toMatchObject({ code: 2 });
-    expect((await cli(erase, { answer: true })).out).toBe('Removed: 2 memories, 0 revisions, 0 notes, 1 job\n');
+    const erased = await cli(erase, { answer: true });
+    expect(erased.out).toBe('Removed: 2 memories, 0 revisions, 0 notes, 1 job\n');
+    expect(erased.err).toContain("The user's sessions were not read");
     expect((await cli(['memories', 'list', ...store])).out).toBe('No memories.\n');
     expect(jsonLinesOf((await cli([...erase, '--yes', '--json'])).out)).toEqual([
       { memories: 0, revisions: 0, notes: 0, jobs: 0 },

@@ -1,32 +1,43 @@
-import { notFound, quote } from '../../errors.ts';
+import { isAborted, notFound, quote } from '../../errors.ts';
+import { assertId } from '../../snapshot/ids.ts';
 import { itemsOf } from '../../store/list/items-of.ts';
-import type { MemoryPageOptions, MemoryStoreOptions } from '../../store/memory/contract.ts';
+import type { MemoryJob, MemoryPageOptions, MemoryStoreOptions } from '../../store/memory/contract.ts';
 import { commitPlan } from '../pipeline/commit/commit-plan.ts';
 import { readLearningState, sourceNoteOperation, splitOperation } from '../pipeline/guard/learning-state.ts';
+import { withoutFacts } from '../pipeline/ingest/ranges.ts';
 import { parseJobInput, withInput } from '../pipeline/jobs/job-input.ts';
 import { workOf, type Pipeline } from '../pipeline/pipeline.ts';
 import { mint } from '../scopes.ts';
 
 /**
- * Removes a dead job and the messages or facts in it. The messages count as read, so they are not learned later; facts can be given again.
+ * Removes a dead job. Its messages count as read, so they are not learned later; its facts can be given again.
  *
- * @throws `NOT_FOUND` when there is no such dead job.
+ * @throws `NOT_FOUND` when there is no such dead job; `ABORTED` when another process tries its facts again.
  */
 export async function discardJob(pipeline: Pipeline, id: string, options: MemoryStoreOptions): Promise<void> {
+  assertId(id, 'job id');
   const { store, now } = pipeline;
-  const deadJobs = (page: MemoryPageOptions) => store.listJobs({ ...options, ...page, state: 'dead' });
-  for await (const job of itemsOf(deadJobs, { limit: 1000 })) {
-    if (job.id !== id) continue;
-    const work = workOf(mint(job.scope, options.context));
-    const input = parseJobInput(job);
-    await commitPlan(pipeline, work, async () => {
-      const { revision, note } = await readLearningState(pipeline, work, job.sourceId);
-      const operations = [splitOperation(id, undefined)];
-      if (input.task !== 'facts') operations.push(sourceNoteOperation(job.sourceId, withInput(note, input)));
-      return { revision, operations };
-    });
+  const { scope, sourceId } = await deadJob(pipeline, id, options);
+  const work = workOf(mint(scope, options.context));
+  const { input } = await commitPlan(pipeline, work, async () => {
+    const { revision, note } = await readLearningState(pipeline, work, sourceId);
+    // After the note: once the job was erased or carried out, nothing may be written, and the scope has another revision.
+    const input = parseJobInput(await deadJob(pipeline, id, options));
+    const next = input.task === 'facts' ? withoutFacts(note) : withInput(note, input);
+    const operations = [splitOperation(id, undefined)];
+    if (next !== note) operations.push(sourceNoteOperation(sourceId, next));
+    return { revision, operations, input };
+  });
+  try {
     await store.changeJob(id, { ...options, owner: undefined, to: 'remove', now: now() });
-    return;
+  } catch (error) {
+    // A worker tries it again by now, and learns nothing from messages that count as read.
+    if (!isAborted(error) || input.task === 'facts') throw error;
   }
+}
+
+async function deadJob({ store }: Pipeline, id: string, options: MemoryStoreOptions): Promise<MemoryJob> {
+  const deadJobs = (page: MemoryPageOptions) => store.listJobs({ ...options, ...page, state: 'dead' });
+  for await (const job of itemsOf(deadJobs, { limit: 1000 })) if (job.id === id) return job;
   throw notFound(`There is no dead memory job ${quote(id)}.`);
 }

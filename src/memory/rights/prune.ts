@@ -23,7 +23,7 @@ const POLICY = {
 export interface PrunedMemories {
   /** Removed memories, or with `dryRun` those to remove. Includes memories that no longer hold. */
   memories: number;
-  /** The same of quarantined texts. */
+  /** Removed quarantined texts, or with `dryRun` those to remove. */
   quarantined: number;
 }
 

@@ -303,6 +303,7 @@ describe('methods without what they need', () => {
     await expect(memory.jobs.discard('a', { scope: 1 } as never)).rejects.toThrow(
       refused('jobs.discard', "no option 'scope'"),
     );
+    await expect(memory.jobs.discard(undefined as never)).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
     await expect(memory.jobs.list({ status: 'dead' } as never)).rejects.toThrow(refused('jobs.list', "'state'"));
   });
 });

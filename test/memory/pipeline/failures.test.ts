@@ -64,17 +64,55 @@ describe('a job that fails', () => {
   test('and is discarded, of given facts: they can be given again', async () => {
     const embedder = 'broken';
     const { ai, memory, scope, store } = setUp({ embedder, model: undefined, limits: { maxAttempts: 1 } });
-    let isBroken = true;
+    let calls = 0;
     ai.defineEmbedder({ name: embedder }, async (input) => {
-      if (isBroken) fails();
+      if (++calls === 1) fails();
       return { embeddings: input.map(() => ({ embedding: [1, 0] })) };
     });
-    const fact = { scope, source, memories: ['The user flies at night.'], wait: true } as const;
-    expect(await memory.ingest(fact)).toMatchObject({ status: 'failed' });
-    await memory.jobs.discard((await memory.jobs.list({ state: 'dead' }))[0]!.id);
-    isBroken = false;
-    expect(await memory.ingest(fact)).toMatchObject({ status: 'committed' });
-    expect(await textsOf(store)).toEqual(['The user flies at night.']);
+    // More than one job takes: the first one dies, the second is done.
+    const memories = Array.from({ length: 40 }, (_, i) => `Fact${i} is about topic${i}.`);
+    const facts = { scope, source, memories, wait: true } as const;
+    expect(await memory.ingest(facts)).toMatchObject({ status: 'failed' });
+    const dead = await memory.jobs.list({ state: 'dead' });
+    expect(dead).toHaveLength(1);
+    await memory.jobs.discard(dead[0]!.id);
+    expect(await memory.ingest(facts)).toMatchObject({ status: 'committed' });
+    expect(await textsOf(store)).toEqual(memories.toSorted());
+  });
+
+  test('and is discarded while its scope is erased, leaves no trace of the user', async () => {
+    const { memory, scope, store } = setUp({ replies: [fails], limits: { maxAttempts: 1 }, worker: false });
+    await memory.ingest({ scope, source, messages });
+    await processMemoryJobs(memory);
+    const [job] = await memory.jobs.list({ state: 'dead' });
+    const readNotes = vi.spyOn(store, 'notes');
+    readNotes.mockImplementationOnce(async (...call) => {
+      await memory.erase({ scope });
+      return store.notes(...call);
+    });
+    await expect(memory.jobs.discard(job!.id)).rejects.toMatchObject({ status: 'NOT_FOUND' });
+    expect((await store.listScopes()).items).toEqual([]);
+  });
+
+  test('and is discarded while another process tries it again, is not learned from', async () => {
+    const limits = { maxAttempts: 2 };
+    const { memory, model, clock, scope, store } = setUp({ otherwise: fails, limits, worker: false });
+    await memory.ingest({ scope, source, messages });
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await processMemoryJobs(memory);
+      clock.now += 60_000;
+    }
+    const [job] = await memory.jobs.list({ state: 'dead' });
+    vi.spyOn(store, 'changeJob').mockImplementationOnce(async (...call) => {
+      await memory.jobs.replay(job!.id);
+      await store.claimJob({ owner: 'another', leaseMs: 1000, now: clock.now });
+      return store.changeJob(...call);
+    });
+    await memory.jobs.discard(job!.id);
+    clock.now += 2000;
+    await processMemoryJobs(memory);
+    expect(model.requests).toHaveLength(2);
+    expect(await memory.jobs.list()).toEqual([]);
   });
 
   describe('while a caller waits', () => {

@@ -398,6 +398,14 @@ describe('prune', () => {
     expect(await memory.prune(policy, { scope })).toEqual({ memories: 0, quarantined: 0 });
   });
 
+  test('by age of quarantined texts counts from when they began to wait, not from when they were said', async () => {
+    const { memory, scope, clock } = setUp({ model: undefined, guards: [() => 'Everything is suspect.'] });
+    const source = { id: 'long ago', at: '2020-01-01T00:00:00Z' };
+    await memory.ingest({ scope, source, memories: ['One.'], wait: true });
+    expect(await memory.quarantine.list({ scope })).toMatchObject([{ at: new Date(clock.now).toISOString() }]);
+    expect(await memory.prune({ quarantineMs: DAY }, { scope })).toMatchObject({ quarantined: 0 });
+  });
+
   test('by age of quarantined texts keeps the place of the others in one job', async () => {
     const { memory, scope } = setUp({ model: undefined, guards: [() => 'Everything is suspect.'] });
     await memory.ingest({ scope, source: { id: 'a' }, memories: ['One.', 'Two.'], wait: true });

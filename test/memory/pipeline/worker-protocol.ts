@@ -15,8 +15,9 @@ export const SOURCES = 2_000;
 export const USERS = 20;
 export const TURNS = 12;
 /**
- * How long a worker that was killed holds a job, and one that lives may take to renew its lease. With `learn one, slowly` the test lets this
- * time pass after each kill: a byte in the file `passed-leases` for each. A short lease would run out in living workers of a busy machine.
+ * How long a worker that was killed holds a job, and one that lives may take to renew its lease. With `learn one, slowly` the test adds
+ * a byte to `passed-leases` after each kill; each byte moves the workers' clock on by one lease. A short lease would run out in living workers
+ * of a busy machine.
  */
 export const LEASE_MS: Readonly<Record<WorkerOrder, number>> = {
   'learn one': 60_000,

@@ -196,7 +196,7 @@ async function guardCandidates(
       (context.scope.kind === 'app' ? 'It waits for approval, because all users of the app will read it.' : undefined);
     if (reason === undefined || (task === 'procedure' && (await isRemembered(pipeline, context, candidate))))
       candidates.push(candidate);
-    else quarantined.push({ reason, at: candidate.source.at, source, candidate });
+    else quarantined.push({ reason, at: new Date(pipeline.now()).toISOString(), source, candidate });
   }
   return { ...learned, candidates, quarantined };
 }

@@ -46,7 +46,7 @@ export async function discardText(pipeline: Pipeline, work: ScopeTarget, textId:
   await removeText(pipeline, work, textId);
 }
 
-/** Removes the texts that have waited since before a time, in ms since 1970. Returns how many, with `dryRun` without removing them. */
+/** Removes the texts that have waited since before a time, in ms since 1970. Returns their number. With `dryRun` nothing is removed. */
 export async function discardOlder(
   pipeline: Pipeline,
   work: ScopeTarget,

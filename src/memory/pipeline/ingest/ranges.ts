@@ -11,6 +11,7 @@ const HASH_LENGTH = 16;
 const MOST_HASHES = 2_000;
 /** The most hashes in `SourceNote.seen`. */
 const MOST_SEEN = 100;
+const PROCEDURE = 'procedure:';
 
 /** Positions of messages: `from` inclusive, `to` exclusive. */
 export interface Range {
@@ -112,7 +113,13 @@ export function withSeen(note: SourceNote, sha256: string): SourceNote {
   return { ...note, seen: [...note.seen.filter((one) => one !== sha256), sha256].slice(-MOST_SEEN) };
 }
 
+/** The note of a source whose facts can be given again. */
+export function withoutFacts(note: SourceNote): SourceNote {
+  const seen = note.seen.filter((one) => one.startsWith(PROCEDURE));
+  return seen.length === note.seen.length ? note : { ...note, seen };
+}
+
 /** Names the procedure of a range in `SourceNote.seen`. */
 export function procedureMark({ hashes }: ReadRange): string {
-  return `procedure:${hashes.slice(-HASH_LENGTH)}`;
+  return PROCEDURE + hashes.slice(-HASH_LENGTH);
 }

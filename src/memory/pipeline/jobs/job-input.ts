@@ -57,7 +57,7 @@ export type JobInput = LearnInput | FactsInput;
 export function parseJobInput(job: MemoryJob): JobInput {
   const input = job.input as unknown as JobInput;
   if (input?.version === 1) return input;
-  throw dataLoss(`The memory job ${quote(job.id)} is not of a version that this package reads.`);
+  throw dataLoss(`The memory job ${quote(job.id)} is of another version of this package; use that one.`);
 }
 
 /** The input as JSON for a store. */

@@ -53,22 +53,29 @@ class Worker {
   }
 
   /** A run in the background waits for its model and is stored, or all turns are taken. */
-  async isDetached(store: SnapshotStore): Promise<void> {
-    const isThere = async () => {
+  isDetached(store: SnapshotStore): Promise<void> {
+    return this.#until(async () => {
       if (this.all('done').length > 0) return true;
       return this.all('seen').some(({ by }) => by === 'detached') && (await statusesIn(store)).has('pending');
+    });
+  }
+
+  /** Resolves after this many turns, or when the worker is done. */
+  hasTaken(turns: number): Promise<void> {
+    return this.#until(() => this.all('turns').length >= turns || this.all('done').length > 0);
+  }
+
+  heard(kind: Report['kind']): Promise<void> {
+    return this.#until(() => this.all(kind).length > 0);
+  }
+
+  async #until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+    const look = async () => {
+      if (await isSo()) return true;
+      if (this.#process.exitCode !== null) throw new Error('The worker has ended by itself.');
+      return false;
     };
-    await vi.waitUntil(isThere, { timeout: LONGEST_MS, interval: 5 });
-  }
-
-  /** So many turns are taken, or all that are left. */
-  hasTaken(turns: number): Promise<unknown> {
-    const isSo = () => this.all('turns').length >= turns || this.all('done').length > 0;
-    return vi.waitUntil(isSo, { timeout: LONGEST_MS, interval: 5 });
-  }
-
-  heard(kind: Report['kind']): Promise<unknown> {
-    return vi.waitUntil(() => this.all(kind).length > 0, { timeout: LONGEST_MS, interval: 5 });
+    await vi.waitUntil(look, { timeout: LONGEST_MS, interval: 5 });
   }
 }
 

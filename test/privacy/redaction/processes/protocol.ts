@@ -12,7 +12,7 @@ export interface WorkerSpec {
   /** Planted in everything that it says. Default of its task: turns; with `numbers` it only saves the values in one session. */
   values: string[];
   task: 'turns' | 'numbers';
-  /** Whether the first run in the background goes on, and no turn follows, until the process is killed. */
+  /** Whether the first background run never ends and no turn follows it, so that the process is killed during it. */
   holds: boolean;
 }
 

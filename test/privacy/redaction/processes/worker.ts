@@ -175,6 +175,8 @@ async function takeTurn(turn: number): Promise<void> {
   }
 }
 
+// It lives until it is killed, or its parent is gone.
+process.on('disconnect', () => process.exit());
 tell({ kind: 'ready' });
 if (spec.task === 'numbers') {
   for (const value of values) {
