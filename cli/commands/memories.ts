@@ -111,8 +111,8 @@ export function addMemories(program: Command, io: Io): void {
     (given: readonly string[], flags: RemovingFlags) =>
       on(flags, async ({ manager, caller }) => {
         const ids = [...new Set(given)];
-        const dead = (await manager.jobs.list({ ...caller, state: 'dead' })).map(({ id }) => id);
-        const unknown = ids.find((id) => !dead.includes(id));
+        const dead = await manager.jobs.list({ ...caller, state: 'dead' });
+        const unknown = ids.find((id) => dead.every((job) => job.id !== id));
         if (unknown !== undefined)
           throw new Problem(`There is no dead job '${unknown}'. 'memories jobs --state dead' shows them.`);
         const jobs = ids.length;
