@@ -1,6 +1,6 @@
 import type { ActionContext } from 'genkit';
 import { logger } from 'genkit/logging';
-import { invalidArgument } from '../errors.ts';
+import { invalidArgument, quote } from '../errors.ts';
 import { assertId } from '../snapshot/ids.ts';
 import {
   checkOptions,
@@ -147,7 +147,10 @@ function verifiedUser({ auth }: ActionContext): string | undefined {
   return typeof uid === 'string' && uid !== '' ? uid : undefined;
 }
 
-function logFailure(report: MemoryReport): void {
-  if (report.type === 'full') logger.warn(`The memory queue is full; ${report.refused} requests were refused so far.`);
-  else if (report.type === 'dead') logger.warn(`A memory job went to the dead letters: ${report.error}`);
+function logFailure({ type, refused, jobId, attempts, error }: MemoryReport): void {
+  if (type === 'full') logger.warn(`The memory queue is full; ${refused} requests were refused so far.`);
+  else if (type === 'dead') {
+    const job = `Memory job ${quote(jobId!)}`;
+    logger.warn(`${job} has failed ${attempts} times; memory.jobs.replay tries it again, discard removes it. ${error}`);
+  }
 }
