@@ -9,7 +9,9 @@ import { benchContext, benchContextSpeed } from './context/main.ts';
 import { benchFirestore, benchFirestoreAbort, stopEmulator } from './firestore.ts';
 import { benchLoad } from './load.ts';
 import { removeFolders } from './measure.ts';
+import { benchMemoryJobs } from './memory/jobs.ts';
 import { benchMemorySearch, benchMemoryTurn } from './memory/main.ts';
+import { benchMemoryQuality } from './memory/quality.ts';
 import { benchPeers } from './peers.ts';
 import { isMachineFree, Report } from './report.ts';
 import { benchErase, benchPrivateTurns } from './privacy.ts';
@@ -31,6 +33,8 @@ const PARTS = {
   'context-speed': (report: Report, turns: number) => benchContextSpeed(report, turns),
   'memory-search': (report: Report) => benchMemorySearch(report),
   'memory-turn': (report: Report) => benchMemoryTurn(report),
+  'memory-jobs': (report: Report) => benchMemoryJobs(report),
+  'memory-quality': (report: Report) => benchMemoryQuality(report),
   state: (report: Report) => benchState(report),
   'privacy-turns': (report: Report, turns: number) => benchPrivateTurns(report, turns),
   'privacy-erase': (report: Report, turns: number) => benchErase(report, turns),
@@ -41,7 +45,7 @@ type Part = keyof typeof PARTS;
 const DEFAULT_TURNS = 1000;
 
 const GROUPS: Record<string, Part[]> = {
-  memory: ['memory-search', 'memory-turn'],
+  memory: ['memory-search', 'memory-turn', 'memory-jobs', 'memory-quality'],
   stores: ['in-memory', 'file', 'crowd', 'peers'],
   abort: ['abort-local', 'abort-firestore'],
   context: ['context-size', 'context-speed'],

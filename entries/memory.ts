@@ -1,5 +1,6 @@
 export type { Generates } from '../src/memory/pipeline/extract/ask-model.ts';
 export { memoryManager, type MemoryManager, type ScopeOption } from '../src/memory/manager.ts';
+export type { MemoryTask, TaskEvaluation, TaskScore, TaskScores } from '../src/memory/evaluate-tasks.ts';
 export type { PrunedMemories } from '../src/memory/rights/prune.ts';
 export { processMemoryJobs, type ProcessMemoryJobsOptions } from '../src/memory/pipeline/jobs/process-jobs.ts';
 export { appScope, sessionScope, userScope, type MemoryScope, type ScopeOptions } from '../src/memory/scopes.ts';

@@ -164,7 +164,7 @@ export function addMemories(program: Command, io: Io): void {
         else await io.print(`Removed: ${describeErasure(erased)}\n`);
         if (!knowsSessions)
           io.say(
-            "The user's sessions were not read: one that goes on is learned from again as a whole. Remove them as well, or name the manager of your application's module as --store.",
+            "The sessions that it was learned from do not count as read: one that goes on is learned from again. Remove them as well, or erase again with the manager of your application's module as --store.",
           );
       }),
   );

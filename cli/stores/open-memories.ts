@@ -38,8 +38,7 @@ export async function openMemories(
     if (typeof commit !== 'function' || typeof query !== 'function') {
       throw new WrongUse(`'${url}' is neither a memory manager nor a memory store.`);
     }
-    const manager = await managerOf(found as MemoryStore);
-    return { manager, knowsSessions: false, caller, close: async () => close?.call(found) };
+    return { ...(await managed(found as MemoryStore)), caller, close: async () => close?.call(found) };
   }
   if (context) throw new WrongUse('--context is for memories of modules: use --tenant.');
   const prefix = tenant === undefined ? {} : { pathPrefix: () => tenant };
@@ -47,7 +46,7 @@ export async function openMemories(
     checkFileStore('memory', { directory: place.directory, url, tenant }, io);
     const { FileMemoryStore } = await importMemory();
     const store = new FileMemoryStore(place.directory, prefix);
-    return { manager: await managerOf(store), knowsSessions: false, caller: {}, close: () => store.close() };
+    return { ...(await managed(store)), caller: {}, close: () => store.close() };
   }
   const { Firestore } = await importOptional<typeof import('@google-cloud/firestore')>('@google-cloud/firestore');
   const { FirestoreMemoryStore } = await importPackage(() => import('genkitx-agents/google-cloud'));
@@ -57,12 +56,12 @@ export async function openMemories(
     await store.close();
     await db.terminate();
   };
-  return { manager: await managerOf(store), knowsSessions: false, caller: {}, close };
+  return { ...(await managed(store)), caller: {}, close };
 }
 
 /** A manager without a model: it can read, search and remove memories, but learns none. */
-async function managerOf(store: MemoryStore): Promise<MemoryManager> {
+async function managed(store: MemoryStore): Promise<Pick<OpenMemories, 'manager' | 'knowsSessions'>> {
   const { memoryManager } = await importMemory();
   const { genkit } = await importPackage(() => import('genkitx-agents'));
-  return memoryManager(genkit({}), { store, extract: 'verbatim', worker: false });
+  return { manager: memoryManager(genkit({}), { store, extract: 'verbatim', worker: false }), knowsSessions: false };
 }

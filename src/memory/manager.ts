@@ -22,6 +22,7 @@ import { readSession } from './attach/read-session.ts';
 import type { AttachedMemory, AttachOptions } from './attach/types.ts';
 import { backfillSessions, type BackfillOptions, type BackfillResult, type BackfillTools } from './backfill.ts';
 import { evaluateExtraction } from './evaluate.ts';
+import { evaluateTasks, type TaskEvaluation, type TaskScores } from './evaluate-tasks.ts';
 import { noteOutcome, removeMemory, restoreMemory } from './pipeline/commit/change-memory.ts';
 import { readDerived } from './pipeline/commit/derived-notes.ts';
 import { modelAsker, withinTime, type AskModel, type Generates } from './pipeline/extract/ask-model.ts';
@@ -385,7 +386,7 @@ export class MemoryManager {
     /**
      * Removes a dead job. Its messages count as read, so they are not learned later; its facts can be given again.
      *
-     * @throws `NOT_FOUND` when there is no such dead job; `ABORTED` when another process tries its facts again.
+     * @throws `NOT_FOUND` when there is no such dead job; `ABORTED` when another process tries its facts, or an approved text, again.
      */
     discard: async (id: string, options: { context?: ActionContext } = {}): Promise<void> => {
       checkOptions('jobs.discard', options, { context: isObject });
@@ -501,6 +502,16 @@ export class MemoryManager {
     isSame?: (extracted: string, expected: string) => boolean | Promise<boolean>;
   }): Promise<ExtractionScores> {
     return evaluateExtraction(this.#pipeline, { ask: this.#asker(), redact: this.#redact }, options);
+  }
+
+  /**
+   * Measures how often an agent with this memory solves a task: learns from the task's sessions, asks, and lets a Genkit evaluator judge the
+   * answers. Each task has a user of its own, who is erased afterwards.
+   *
+   * @throws `FAILED_PRECONDITION` when a session can't be learned from; the errors of `answer` and of the evaluator.
+   */
+  async evaluateTasks(options: TaskEvaluation): Promise<TaskScores> {
+    return evaluateTasks(this, this.#pipeline.ai, options);
   }
 
   /** Resolves when this process enqueues nothing, works on no job and saves no index. */

@@ -205,7 +205,7 @@ describe('memories', () => {
     expect(await cli(erase)).toMatchObject({ code: 2 });
     const erased = await cli(erase, { answer: true });
     expect(erased.out).toBe('Removed: 2 memories, 0 revisions, 0 notes, 1 job\n');
-    expect(erased.err).toContain("The user's sessions were not read");
+    expect(erased.err).toContain('do not count as read');
     expect((await cli(['memories', 'list', ...store])).out).toBe('No memories.\n');
     expect(jsonLinesOf((await cli([...erase, '--yes', '--json'])).out)).toEqual([
       { memories: 0, revisions: 0, notes: 0, jobs: 0 },

@@ -1,6 +1,12 @@
 import type { MemoryExtractor } from 'genkitx-agents/memory';
 
-const WORTH_IT = /\bI (?:prefer|like|love|hate|always|never|usually)\b|\bI am (?:allergic|vegan|vegetarian)\b/i;
+const WORTH_IT = [
+  /\bI (?:(?:really|do not|don't|only|always|never|usually|often) )?(?:prefer|like|love|enjoy|hate|avoid|eat|drink|live|work|own|drive|speak|play)\b/i,
+  /\bI (?:always|never|usually|only)\b/i,
+  /\bI(?: am|'m) (?:not )?(?:allergic|intolerant|vegan|vegetarian|married|left-handed|colou?r-?blind|an? )\b/i,
+  /\bI(?: have|'ve| just)? moved to\b/i,
+  /\bmy (?:favou?rite|name|birthday|wife|husband|partner|son|daughter|children|kids|brother|sister|mother|father|dog|cat|job|company|team)\b/i,
+];
 
 /** How a request to remember something begins: `Remember that ...`, `Please remember: ...`. */
 const REQUEST = /^\s*(?:please,?\s+)?remember(?:\s*[:,]\s*|\s+)(?:that\s+)?(?=\S)/i;
@@ -23,12 +29,16 @@ export function memoryOf(sentence: string): string {
   return `The customer says: "${sentence.trim().replace(/[.!]+$/, '')}."`;
 }
 
-/** Finds what is worth remembering by a rule: sentences of the customer about what they like or always do. */
+function isWorthIt(sentence: string): boolean {
+  return !sentence.endsWith('?') && WORTH_IT.some((pattern) => pattern.test(sentence));
+}
+
+/** Finds what is worth remembering by a rule: sentences in which customers say who they are, or what they like or always do. */
 export const findMemories: MemoryExtractor = ({ messages, positions }) =>
   messages.flatMap(({ role, content }, i) => {
     const sentences = content.flatMap(({ text = '' }) => text.split(/(?<=[.!?])\s+/));
     const worthIt =
-      role === 'user' ? sentences.filter((one) => WORTH_IT.test(one) && askedToForget(one) === undefined) : [];
+      role === 'user' ? sentences.filter((one) => isWorthIt(one) && askedToForget(one) === undefined) : [];
     return worthIt.map((sentence) => ({
       text: memoryOf(sentence.replace(REQUEST, '')),
       topics: ['USER_PREFERENCES'],

@@ -12,27 +12,28 @@ import { mint } from '../scopes.ts';
 /**
  * Removes a dead job. Its messages count as read, so they are not learned later; its facts can be given again.
  *
- * @throws `NOT_FOUND` when there is no such dead job; `ABORTED` when another process tries its facts again.
+ * @throws `NOT_FOUND` when there is no such dead job; `ABORTED` when another process tries its facts, or an approved text, again.
  */
 export async function discardJob(pipeline: Pipeline, id: string, options: MemoryStoreOptions): Promise<void> {
   assertId(id, 'job id');
   const { store, now } = pipeline;
   const { scope, sourceId } = await deadJob(pipeline, id, options);
   const work = workOf(mint(scope, options.context));
-  const { input } = await commitPlan(pipeline, work, async () => {
+  const { countsAsRead } = await commitPlan(pipeline, work, async () => {
     const { revision, note } = await readLearningState(pipeline, work, sourceId);
     // After the note: once the job was erased or carried out, nothing may be written, and the scope has another revision.
     const input = parseJobInput(await deadJob(pipeline, id, options));
     const next = input.task === 'facts' ? withoutFacts(note) : withInput(note, input);
+    const countsAsRead = input.task !== 'facts' && !input.isApproved;
     const operations = [splitOperation(id, undefined)];
     if (next !== note) operations.push(sourceNoteOperation(sourceId, next));
-    return { revision, operations, input };
+    return { revision, operations, countsAsRead };
   });
   try {
     await store.changeJob(id, { ...options, owner: undefined, to: 'remove', now: now() });
   } catch (error) {
     // A worker tries it again by now, and learns nothing from messages that count as read.
-    if (!isAborted(error) || input.task === 'facts') throw error;
+    if (!isAborted(error) || !countsAsRead) throw error;
   }
 }
 

@@ -40,9 +40,8 @@ export async function pruneScope(
   policy: MemoryPrunePolicy,
   dryRun: boolean,
 ): Promise<PrunedMemories> {
-  const { quarantineMs } = policy;
-  const before = pipeline.now() - (quarantineMs ?? 0);
-  const quarantined = quarantineMs === undefined ? 0 : await discardOlder(pipeline, work, { before, dryRun });
+  const { quarantineMs: ageMs } = policy;
+  const quarantined = ageMs === undefined ? 0 : await discardOlder(pipeline, work, { ageMs, dryRun });
   return { memories: await pruneMemories(pipeline, work, policy, dryRun), quarantined };
 }
 

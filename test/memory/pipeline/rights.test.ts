@@ -1,4 +1,4 @@
-/** What can be forgotten, removed, exported and measured. */
+/** What can be seen, removed, forgotten, exported and erased. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GenkitError, z } from 'genkit';
@@ -9,45 +9,27 @@ import {
   processMemoryJobs,
   type Memory,
   type MemoryExportLine,
-  type MemoryStore,
 } from 'genkitx-agents/memory';
 import { logger } from 'genkit/logging';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { draft } from '../attach/support.ts';
-import { ADA, extraction, model as said, operations, setUp, textsOf, user } from './support.ts';
+import {
+  ADA,
+  everything,
+  extraction,
+  ID,
+  livingIn,
+  model as said,
+  operations,
+  range,
+  setUp,
+  textsOf,
+  user,
+} from './support.ts';
 import { temporaryFolder } from '../../stores/file/support/folders.ts';
-
-const ID = { scope: 'user', appName: 'default', userId: 'ada' } as const;
-const DAY = 86_400_000;
-
-/** Everything that a store holds of the scope. */
-async function everything(store: MemoryStore): Promise<string> {
-  const { items } = await store.query(ID, { filter: { includeInvalid: true }, k: 1000 });
-  const revisions = await Promise.all(items.map(({ memory }) => store.revisions(ID, memory.id)));
-  const kinds = ['pipeline', 'quarantine', 'index:organized', 'index', 'index:lexical', 'index-shard'];
-  const notes = await Promise.all(kinds.map((kind) => store.notes(ID, kind)));
-  return JSON.stringify([items, revisions, notes, (await store.listJobs({ limit: 1000 })).items]);
-}
-
-function range(from: number, to: number): number[] {
-  return Array.from({ length: to - from }, (_, i) => from + i);
-}
 
 function putOf(i: number) {
   return { op: 'put', memory: draft(`w${i}`, `Thing ${i} is blue.`) } as const;
-}
-
-/** The homes of a user: each is a memory, which the next one replaced. */
-async function livingIn(...cities: string[]) {
-  const set = setUp({ otherwise: operations({ new: 1, op: 'DELETE', existing: [1] }) });
-  for (const city of cities) {
-    set.clock.now += 1000;
-    const memories = [`The user lives in ${city}.`];
-    await set.memory.ingest({ scope: set.scope, source: { id: city }, memories, wait: true });
-  }
-  const { items } = await set.store.query(ID, { filter: { includeInvalid: true } });
-  const idOf = (word: string) => items.find((hit) => hit.memory.text.includes(word))!.memory.id;
-  return { ...set, idOf };
 }
 
 describe('list and remove', () => {
@@ -280,148 +262,6 @@ describe('forgetSource', () => {
   });
 });
 
-describe('prune', () => {
-  async function three() {
-    const set = setUp({ model: undefined });
-    for (const [i, text] of ['The first fact.', 'The second thing.', 'The third matter.'].entries()) {
-      const source = { id: `s${i}`, type: 'implicit' as const, trust: [0.3, 0.6, 0.9][i]! };
-      await set.memory.ingest({ scope: set.scope, source, memories: [text], wait: true });
-      set.clock.now += DAY;
-    }
-    return set;
-  }
-
-  test.each([
-    ['age', { maxAgeMs: 2 * DAY }, 1],
-    ['confidence', { minConfidence: 0.5 }, 1],
-    ['confidence that has aged', { minConfidence: 0.5, halfLifeMs: DAY }, 3],
-    ['number', { maxMemories: 1 }, 2],
-    ['disuse', { unusedMs: 1.5 * DAY }, 2],
-    ['nothing', {}, 0],
-  ])('by %s', async (_, policy, gone) => {
-    const { memory, scope, store } = await three();
-    expect(await memory.prune(policy, { scope, dryRun: true })).toEqual({ memories: gone, quarantined: 0 });
-    expect(await textsOf(store)).toHaveLength(3);
-    expect(await memory.prune(policy, { context: ADA })).toEqual({ memories: gone, quarantined: 0 });
-    expect(await textsOf(store)).toHaveLength(3 - gone);
-  });
-
-  test('keeps what was used', async () => {
-    const { memory, scope, store } = await three();
-    const { memories } = await memory.search({ scope, query: 'first fact' });
-    memory.noteUse(scope, [memories[0]!.memory.id]);
-    await memory.ingest({ scope, source: { id: 'next' }, memories: ['Something else entirely.'], wait: true });
-    const [used] = await store.get(ID, [memories[0]!.memory.id]);
-    expect(used).toMatchObject({ lastUsedAt: '2026-01-04T00:00:00.000Z' });
-    await memory.prune({ unusedMs: 1.5 * DAY }, { scope });
-    expect(await textsOf(store)).toEqual(['Something else entirely.', 'The first fact.', 'The third matter.']);
-  });
-
-  test('keeps what was used after other used memories were removed', async () => {
-    const { memory, scope, store, clock } = setUp({ model: undefined });
-    const memories = Array.from({ length: 12 }, (_, i) => `Number${i} is about topic${i}.`);
-    await memory.ingest({ scope, source: { id: 'a' }, memories, wait: true });
-    const ids = (await store.query(ID, { k: 100 })).items.map((hit) => hit.memory.id);
-    clock.now += DAY;
-    memory.noteUse(scope, ids);
-    await store.commit(
-      ID,
-      ids.slice(0, 10).map((id) => ({ op: 'remove', id })),
-    );
-    for (let i = 0; i < 2; i++) await memory.create({ scope, memory: `Another${i} came.` });
-    for (const { lastUsedAt } of await store.get(ID, ids.slice(10))) expect(lastUsedAt).toBeDefined();
-  });
-
-  test('writes the use of a memory once a day, and forgets the uses that it does not write', async () => {
-    const { memory, scope, store, clock } = setUp({ model: undefined });
-    const ingest = (id: string, ...memories: string[]) =>
-      memory.ingest({ scope, source: { id }, memories, wait: true });
-    await ingest('old', 'An old one.');
-    const { memory: old } = (await store.query(ID)).items[0]!;
-    clock.now += DAY;
-    await ingest('new', ...Array.from({ length: 10 }, (_, i) => `Number${i} is about topic${i}.`));
-    const fresh = (await store.query(ID)).items.map((hit) => hit.memory.id).filter((id) => id !== old.id);
-    const useAll = async (source: string) => {
-      memory.noteUse(scope, [...fresh, old.id]);
-      // A commit looks at ten uses.
-      for (const part of ['a', 'b']) await ingest(`${source}${part}`, `Another${source}${part} came.`);
-    };
-    const revisions = async (...ids: string[]) => (await store.get(ID, ids)).map(({ revision }) => revision);
-    for (const source of ['first', 'second', 'third']) {
-      clock.now += 1000;
-      await useAll(source);
-    }
-    expect(await revisions(old.id)).toEqual([2]);
-    expect(await revisions(...fresh)).toEqual(fresh.map(() => 1));
-    expect(await store.get(ID, [old.id])).toMatchObject([{ lastUsedAt: '2026-01-02T00:00:01.000Z' }]);
-    clock.now += DAY;
-    await useAll('later');
-    expect(await revisions(old.id, ...fresh)).toEqual([3, ...fresh.map(() => 2)]);
-  });
-
-  test('by age removes what is used, unless a source was added', async () => {
-    const { memory, scope, store, clock } = await three();
-    const ids = (await store.query(ID)).items.map((hit) => hit.memory.id);
-    await memory.ingest({ scope, source: { id: 'again' }, memories: ['The second thing.'], wait: true });
-    clock.now += 5 * DAY;
-    memory.noteUse(scope, ids);
-    await memory.ingest({ scope, source: { id: 'next' }, memories: ['Something else entirely.'], wait: true });
-    for (const { lastUsedAt } of await store.get(ID, ids)) expect(lastUsedAt).toBe(new Date(clock.now).toISOString());
-    expect(await memory.prune({ maxAgeMs: 5.5 * DAY }, { scope })).toEqual({ memories: 2, quarantined: 0 });
-    expect(await textsOf(store)).toEqual(['Something else entirely.', 'The second thing.']);
-  });
-
-  test('by age counts the end of a memory that was replaced as a change', async () => {
-    const { memory, scope, clock } = await livingIn('Paris');
-    clock.now += 5 * DAY;
-    await memory.ingest({ scope, source: { id: 'Berlin' }, memories: ['The user lives in Berlin.'], wait: true });
-    expect(await memory.prune({ maxAgeMs: DAY }, { scope })).toEqual({ memories: 0, quarantined: 0 });
-    clock.now += 2 * DAY;
-    expect(await memory.prune({ maxAgeMs: DAY }, { scope })).toEqual({ memories: 2, quarantined: 0 });
-  });
-
-  test('by age of quarantined texts removes those that waited too long; the others keep their ids', async () => {
-    const { memory, scope, store, clock } = setUp({ model: undefined, guards: [() => 'Everything is suspect.'] });
-    const ingest = (...memories: string[]) =>
-      memory.ingest({ scope, source: { id: memories.join(' ') }, memories, wait: true });
-    for (const i of range(0, 120)) await ingest(`Old thing ${i}.`);
-    clock.now += 2 * DAY;
-    await ingest('New thing.');
-    const waiting = await memory.quarantine.list({ scope });
-    expect(waiting).toHaveLength(121);
-    const policy = { quarantineMs: DAY };
-    expect(await memory.prune(policy, { scope, dryRun: true })).toEqual({ memories: 0, quarantined: 120 });
-    expect(await memory.quarantine.list({ scope })).toEqual(waiting);
-    expect(await memory.prune(policy, { context: ADA })).toEqual({ memories: 0, quarantined: 120 });
-    expect(await everything(store)).not.toContain('Old thing');
-    expect(await memory.quarantine.list({ scope })).toEqual(waiting.filter(({ text }) => text === 'New thing.'));
-    expect(await memory.prune(policy, { scope })).toEqual({ memories: 0, quarantined: 0 });
-  });
-
-  test('by age of quarantined texts counts from when they began to wait, not from when they were said', async () => {
-    const { memory, scope, clock } = setUp({ model: undefined, guards: [() => 'Everything is suspect.'] });
-    const source = { id: 'long ago', at: '2020-01-01T00:00:00Z' };
-    await memory.ingest({ scope, source, memories: ['One.'], wait: true });
-    expect(await memory.quarantine.list({ scope })).toMatchObject([{ at: new Date(clock.now).toISOString() }]);
-    expect(await memory.prune({ quarantineMs: DAY }, { scope })).toMatchObject({ quarantined: 0 });
-  });
-
-  test('by age of quarantined texts keeps the place of the others in one job', async () => {
-    const { memory, scope } = setUp({ model: undefined, guards: [() => 'Everything is suspect.'] });
-    await memory.ingest({ scope, source: { id: 'a' }, memories: ['One.', 'Two.'], wait: true });
-    const [one, two] = await memory.quarantine.list({ scope });
-    await memory.quarantine.discard({ scope, id: one!.id });
-    expect(await memory.prune({ quarantineMs: DAY }, { scope })).toMatchObject({ quarantined: 0 });
-    await memory.quarantine.approve({ scope, id: two!.id });
-    expect(await memory.quarantine.list({ scope })).toEqual([]);
-  });
-
-  test('refuses what is no policy', async () => {
-    const { memory } = setUp();
-    await expect(memory.prune({ maxAge: 1 } as object)).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
-  });
-});
-
 test('forgetSource tries a commit again, and no error of the embedder, whatever its status', async () => {
   const { ai, memory, scope } = setUp({ model: undefined, embedder: 'aborting' });
   let isDown = false;
@@ -510,175 +350,6 @@ test('an export that has begun keeps its scope', async () => {
   const kinds: string[] = [];
   for await (const { kind } of lines) kinds.push(kind);
   expect(kinds).toEqual(['end']);
-});
-
-test('backfill learns from the sessions of a store, and again from those that went on alone', async () => {
-  const { memory, scope, store } = setUp({
-    extract: ({ messages }) => messages.map(({ content }) => content[0]!.text!),
-    model: undefined,
-  });
-  const sessions = new InMemorySessionStore();
-  const save = (sessionId: string, texts: string[]) =>
-    sessions.saveSnapshot(
-      undefined,
-      () =>
-        ({
-          sessionId,
-          createdAt: new Date().toISOString(),
-          status: 'completed',
-          state: { messages: texts.map(user) },
-        }) as never,
-    );
-  for (let i = 0; i < 3; i++) await save(`s${i}`, [`Alpha${i} is a hobby.`]);
-  const options = { store: sessions, scopeOf: () => scope };
-  expect(await memory.backfill(options)).toMatchObject({ sessions: 3, enqueued: 3, failed: 0, isFull: false });
-  await memory.settled();
-  expect(await memory.backfill(options)).toMatchObject({ sessions: 3, enqueued: 0 });
-  const leaf = await sessions.getSnapshot({ sessionId: 's1' });
-  const messages = [...leaf!.state!.messages!, user('Omega is a pet.')];
-  await sessions.saveSnapshot('next', () => ({
-    ...leaf!,
-    snapshotId: 'next',
-    parentId: leaf!.snapshotId,
-    state: { messages },
-  }));
-  expect(await memory.backfill(options)).toMatchObject({ enqueued: 1 });
-  await memory.settled();
-  expect(await textsOf(store)).toEqual([
-    'Alpha0 is a hobby.',
-    'Alpha1 is a hobby.',
-    'Alpha2 is a hobby.',
-    'Omega is a pet.',
-  ]);
-});
-
-describe('backfill', () => {
-  /** A store with sessions of one message, `s0` written first. */
-  async function withSessions(count: number, options: Parameters<typeof setUp>[0] = {}) {
-    const set = setUp({ extract: () => [], model: undefined, ...options });
-    const sessions = new InMemorySessionStore();
-    for (const i of range(0, count)) {
-      const createdAt = new Date(Date.now() - (count - i) * DAY).toISOString();
-      const state = { messages: [user('I like tea.')] };
-      const snapshot = { snapshotId: `a${i}`, sessionId: `s${i}`, createdAt, status: 'completed', state } as const;
-      await sessions.saveSnapshot(`a${i}`, () => snapshot);
-    }
-    const warn = vi.spyOn(logger, 'warn').mockImplementation(() => {});
-    onTestFinished(() => warn.mockRestore());
-    return { ...set, sessions, warn, options: { store: sessions, scopeOf: () => set.scope } };
-  }
-
-  test('is done at the first session that is too old, and has no cursor then', async () => {
-    const { memory, options } = await withSessions(150);
-    const progress: (string | undefined)[] = [];
-    const onProgress = ({ cursor }: { cursor?: string }) => progress.push(cursor);
-    const result = await memory.backfill({ ...options, withinMs: 120.5 * DAY, onProgress });
-    expect(result).toEqual({ sessions: 120, enqueued: 120, failed: 0, isFull: false });
-    expect(progress).toEqual([expect.any(String), undefined]);
-  });
-
-  test('of a full queue continues at its cursor', async () => {
-    const { memory, options } = await withSessions(150, { worker: false, limits: { maxJobs: 120 } });
-    const { cursor, ...first } = await memory.backfill(options);
-    expect(first).toEqual({ sessions: 121, enqueued: 120, failed: 0, isFull: true });
-    await processMemoryJobs(memory);
-    expect(await memory.backfill({ ...options, cursor: cursor! })).toEqual({
-      sessions: 50,
-      enqueued: 30,
-      failed: 0,
-      isFull: false,
-    });
-  });
-
-  test.each<[string, Parameters<typeof setUp>[0], object, string, RegExp]>([
-    ['a manager without a model', { extract: undefined }, {}, 'FAILED_PRECONDITION', /Without a model/],
-    ['a scope that is none', {}, { scopeOf: () => 'ada' }, 'INVALID_ARGUMENT', /A scope is what/],
-    ['a scopeOf that is async', {}, { scopeOf: async () => undefined }, 'INVALID_ARGUMENT', /A scope is what/],
-  ])('throws for %s', async (_, of, more, status, message) => {
-    const { memory, options, warn } = await withSessions(3, of);
-    const run = memory.backfill({ ...options, ...more });
-    await expect(run).rejects.toMatchObject({ status, message: expect.stringMatching(message) });
-    expect(await memory.jobs.list()).toEqual([]);
-    expect(warn).not.toHaveBeenCalled();
-  });
-
-  test('throws for a manager that is closed, before it or during it', async () => {
-    const { memory, options } = await withSessions(3);
-    let seen = 0;
-    const scopeOf = () => {
-      if (++seen === 2) void memory.close();
-      return options.scopeOf();
-    };
-    await expect(memory.backfill({ ...options, scopeOf })).rejects.toThrow(/This memory manager is closed/);
-    expect(seen).toBe(2);
-    const empty = { ...options, store: new InMemorySessionStore() };
-    await expect(memory.backfill(empty)).rejects.toThrow(/This memory manager is closed/);
-  });
-
-  test('counts a session that can not be read, and goes on', async () => {
-    const { memory, options, sessions, warn } = await withSessions(3);
-    const read = sessions.getSnapshot.bind(sessions);
-    sessions.getSnapshot = async (lookup) => {
-      if (lookup.sessionId === 's1') throw new GenkitError({ status: 'DATA_LOSS', message: 'Damaged.' });
-      return read(lookup);
-    };
-    expect(await memory.backfill(options)).toMatchObject({ sessions: 3, enqueued: 2, failed: 1 });
-    expect(warn).toHaveBeenCalledTimes(1);
-  });
-});
-
-test('evaluate tells precision, recall and F1 of the extraction', async () => {
-  const { memory, store } = setUp({
-    replies: [extraction('The user likes tea.', 'The user is tall.'), extraction('The user has a dog.')],
-  });
-  const scores = await memory.evaluate({
-    cases: [
-      { messages: [user('Tea!')], expected: ['the user likes the tea'] },
-      { messages: [user('Rex, my dog, and Tom, my cat.')], expected: ['The user has a dog.', 'The user has a cat.'] },
-    ],
-  });
-  expect(scores.precision).toBeCloseTo(2 / 3);
-  expect(scores.recall).toBeCloseTo(2 / 3);
-  expect(scores.f1).toBeCloseTo(2 / 3);
-  expect(scores.cases).toEqual([
-    { unexpected: ['The user is tall.'], missing: [] },
-    { unexpected: [], missing: ['The user has a cat.'] },
-  ]);
-  expect((await store.listScopes()).items).toEqual([]);
-});
-
-test('evaluate sends the model what ingest sends', async () => {
-  const { memory, model, scope } = setUp({
-    otherwise: extraction(),
-    redact: (text) => text.replaceAll('ada@example.org', '[EMAIL_1]'),
-  });
-  const messages = [user('Write to ada@example.org.'), said('To ada@example.org it goes.')];
-  await memory.ingest({ scope, source: { id: 'a' }, messages, wait: true });
-  await memory.evaluate({ cases: [{ messages, expected: [] }] });
-  const [ingested, evaluated] = model.requests.map((request) => JSON.stringify(request.messages));
-  expect(evaluated).toContain('[EMAIL]');
-  expect(evaluated).toBe(ingested);
-});
-
-test('evaluate names a case whose answer stays malformed, and scores the others', async () => {
-  const { memory } = setUp({ replies: [extraction('The user likes tea.'), 'Tea!', 'Tea!!', extraction()] });
-  const expected = ['The user likes tea.'];
-  const scores = await memory.evaluate({ cases: range(0, 3).map(() => ({ messages: [user('Tea!')], expected })) });
-  expect(scores).toMatchObject({
-    precision: 1,
-    recall: 1 / 3,
-    cases: [{ missing: [] }, { unexpected: [], missing: expected }, { missing: expected }],
-    failed: [{ index: 1, error: expect.stringContaining('malformed twice') }],
-  });
-});
-
-test('evaluate fails with the error of a model that does not answer', async () => {
-  const isDown = () => {
-    throw new GenkitError({ status: 'UNAVAILABLE', message: 'Down.' });
-  };
-  const { memory } = setUp({ otherwise: isDown });
-  const run = memory.evaluate({ cases: [{ messages: [user('Tea!')], expected: [] }] });
-  await expect(run).rejects.toMatchObject({ status: 'UNAVAILABLE' });
 });
 
 test('what is erased while a job works on it does not come back', async () => {

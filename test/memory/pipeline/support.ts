@@ -69,3 +69,32 @@ export async function until(condition: () => boolean): Promise<void> {
   for (let i = 0; i < 10_000 && !condition(); i++) await new Promise(setImmediate);
   expect(condition()).toBe(true);
 }
+
+export const ID = { scope: 'user', appName: 'default', userId: 'ada' } as const;
+export const DAY = 86_400_000;
+
+/** Everything that a store holds of the scope. */
+export async function everything(store: MemoryStore): Promise<string> {
+  const { items } = await store.query(ID, { filter: { includeInvalid: true }, k: 1000 });
+  const revisions = await Promise.all(items.map(({ memory }) => store.revisions(ID, memory.id)));
+  const kinds = ['pipeline', 'quarantine', 'index:organized', 'index', 'index:lexical', 'index-shard'];
+  const notes = await Promise.all(kinds.map((kind) => store.notes(ID, kind)));
+  return JSON.stringify([items, revisions, notes, (await store.listJobs({ limit: 1000 })).items]);
+}
+
+export function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, i) => from + i);
+}
+
+/** The homes of a user: each is a memory, which the next one replaced. */
+export async function livingIn(...cities: string[]) {
+  const set = setUp({ otherwise: operations({ new: 1, op: 'DELETE', existing: [1] }) });
+  for (const city of cities) {
+    set.clock.now += 1000;
+    const memories = [`The user lives in ${city}.`];
+    await set.memory.ingest({ scope: set.scope, source: { id: city }, memories, wait: true });
+  }
+  const { items } = await set.store.query(ID, { filter: { includeInvalid: true } });
+  const idOf = (word: string) => items.find((hit) => hit.memory.text.includes(word))!.memory.id;
+  return { ...set, idOf };
+}

@@ -4,7 +4,7 @@ import type { ModelMiddleware } from 'genkit/model';
 import type { Pipeline } from '../pipeline.ts';
 
 /** The part of Genkit that the pipeline needs. */
-export type Generates = Pick<Genkit, 'generate' | 'embed' | 'embedMany' | 'registry'>;
+export type Generates = Pick<Genkit, 'generate' | 'embed' | 'embedMany' | 'evaluate' | 'registry'>;
 
 /** A model that answers with JSON before a timeout. */
 export interface AskModel {

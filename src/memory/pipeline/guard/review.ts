@@ -46,13 +46,13 @@ export async function discardText(pipeline: Pipeline, work: ScopeTarget, textId:
   await removeText(pipeline, work, textId);
 }
 
-/** Removes the texts that have waited since before a time, in ms since 1970. Returns their number. With `dryRun` nothing is removed. */
+/** Removes the texts that have waited longer than `ageMs`. Returns their number. With `dryRun` nothing is removed. */
 export async function discardOlder(
   pipeline: Pipeline,
   work: ScopeTarget,
-  { before, dryRun }: { before: number; dryRun: boolean },
+  { ageMs, dryRun }: { ageMs: number; dryRun: boolean },
 ): Promise<number> {
-  const isOld = ({ isDecided, at }: Quarantined): boolean => !isDecided && Date.parse(at) < before;
+  const isOld = ({ isDecided, at }: Quarantined): boolean => !isDecided && pipeline.now() - Date.parse(at) > ageMs;
   for (let discarded = 0; ;) {
     const { removed, isMore } = await commitPlan(pipeline, work, async () => {
       const { revision, notes } = await pipeline.store.notes(work.id, NOTES.quarantine, work.options);

@@ -11,7 +11,7 @@ const HASH_LENGTH = 16;
 const MOST_HASHES = 2_000;
 /** The most hashes in `SourceNote.seen`. */
 const MOST_SEEN = 100;
-const PROCEDURE = 'procedure:';
+const PROCEDURE_MARK = 'procedure:';
 
 /** Positions of messages: `from` inclusive, `to` exclusive. */
 export interface Range {
@@ -115,11 +115,11 @@ export function withSeen(note: SourceNote, sha256: string): SourceNote {
 
 /** The note of a source whose facts can be given again. */
 export function withoutFacts(note: SourceNote): SourceNote {
-  const seen = note.seen.filter((one) => one.startsWith(PROCEDURE));
+  const seen = note.seen.filter((one) => one.startsWith(PROCEDURE_MARK));
   return seen.length === note.seen.length ? note : { ...note, seen };
 }
 
 /** Names the procedure of a range in `SourceNote.seen`. */
 export function procedureMark({ hashes }: ReadRange): string {
-  return PROCEDURE + hashes.slice(-HASH_LENGTH);
+  return PROCEDURE_MARK + hashes.slice(-HASH_LENGTH);
 }

@@ -1,0 +1,151 @@
+/** Measuring the extraction, and tasks that need a memory. */
+import { GenkitError } from 'genkit';
+import { defineAgent, InMemorySessionStore } from 'genkitx-agents';
+import { describe, expect, test, vi } from 'vitest';
+import { extraction, model as said, range, setUp, user } from './support.ts';
+
+test('evaluate tells precision, recall and F1 of the extraction', async () => {
+  const { memory, store } = setUp({
+    replies: [extraction('The user likes tea.', 'The user is tall.'), extraction('The user has a dog.')],
+  });
+  const scores = await memory.evaluate({
+    cases: [
+      { messages: [user('Tea!')], expected: ['the user likes the tea'] },
+      { messages: [user('Rex, my dog, and Tom, my cat.')], expected: ['The user has a dog.', 'The user has a cat.'] },
+    ],
+  });
+  expect(scores.precision).toBeCloseTo(2 / 3);
+  expect(scores.recall).toBeCloseTo(2 / 3);
+  expect(scores.f1).toBeCloseTo(2 / 3);
+  expect(scores.cases).toEqual([
+    { unexpected: ['The user is tall.'], missing: [] },
+    { unexpected: [], missing: ['The user has a cat.'] },
+  ]);
+  expect((await store.listScopes()).items).toEqual([]);
+});
+
+test('evaluate sends the model what ingest sends', async () => {
+  const { memory, model, scope } = setUp({
+    otherwise: extraction(),
+    redact: (text) => text.replaceAll('ada@example.org', '[EMAIL_1]'),
+  });
+  const messages = [user('Write to ada@example.org.'), said('To ada@example.org it goes.')];
+  await memory.ingest({ scope, source: { id: 'a' }, messages, wait: true });
+  await memory.evaluate({ cases: [{ messages, expected: [] }] });
+  const [ingested, evaluated] = model.requests.map((request) => JSON.stringify(request.messages));
+  expect(evaluated).toContain('[EMAIL]');
+  expect(evaluated).toBe(ingested);
+});
+
+test('evaluate names a case whose answer stays malformed, and scores the others', async () => {
+  const { memory } = setUp({ replies: [extraction('The user likes tea.'), 'Tea!', 'Tea!!', extraction()] });
+  const expected = ['The user likes tea.'];
+  const scores = await memory.evaluate({ cases: range(0, 3).map(() => ({ messages: [user('Tea!')], expected })) });
+  expect(scores).toMatchObject({
+    precision: 1,
+    recall: 1 / 3,
+    cases: [{ missing: [] }, { unexpected: [], missing: expected }, { missing: expected }],
+    failed: [{ index: 1, error: expect.stringContaining('malformed twice') }],
+  });
+});
+
+test('evaluate fails with the error of a model that does not answer', async () => {
+  const isDown = () => {
+    throw new GenkitError({ status: 'UNAVAILABLE', message: 'Down.' });
+  };
+  const { memory } = setUp({ otherwise: isDown });
+  const run = memory.evaluate({ cases: [{ messages: [user('Tea!')], expected: [] }] });
+  await expect(run).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+});
+
+describe('evaluateTasks', () => {
+  const judge = 'contains';
+  const paris = { sessions: [[user('I live in Paris.')]], question: 'Where do I live?', reference: 'Paris' };
+  const oslo = {
+    sessions: [[user('Hello.')], [user('I live in Rome.')]],
+    question: 'Where do I live?',
+    reference: 'Oslo',
+  };
+
+  /** An agent that answers what was placed before the question, and an evaluator that looks for the reference. */
+  function withAgent(options: Parameters<typeof setUp>[0] = {}) {
+    const set = setUp({ model: undefined, extract: 'verbatim', ...options });
+    const echo = 'echo';
+    set.ai.defineModel({ apiVersion: 'v2', name: echo }, async ({ messages }) => ({
+      message: {
+        role: 'model',
+        content: [
+          {
+            text: messages
+              .at(-1)!
+              .content.map(({ text }) => text)
+              .join(' '),
+          },
+        ],
+      },
+      finishReason: 'stop',
+    }));
+    const agent = defineAgent(set.ai, {
+      name: 'a',
+      model: echo,
+      store: new InMemorySessionStore(),
+      memory: set.memory.attach(),
+    });
+    const judged = vi.fn();
+    set.ai.defineEvaluator({ name: judge, displayName: judge, definition: judge }, async (point) => {
+      judged(point);
+      const status = String(point.output).includes(String(point.reference)) ? 'PASS' : 'FAIL';
+      return { testCaseId: point.testCaseId, evaluation: { status } };
+    });
+    const answer = async ({ question, context }: { question: string; context: object }) =>
+      (await agent.chat({}, { context }).send(question)).text;
+    return { ...set, judged, answer };
+  }
+
+  test('learns, asks and lets an evaluator judge, each task as another user, of whom nothing is left', async () => {
+    const { memory, store, judged, answer } = withAgent();
+    const scores = await memory.evaluateTasks({ tasks: [paris, oslo], answer, evaluator: judge });
+    expect(scores).toMatchObject({ success: 0.5, tasks: [{ isSuccess: true }, { isSuccess: false }] });
+    expect(scores.tasks[1]!.answer).toContain('Rome');
+    expect(scores.tasks[1]!.answer).not.toContain('Paris');
+    expect(judged.mock.calls.map(([{ input, reference }]) => [input, reference])).toEqual([
+      [paris.question, 'Paris'],
+      [oslo.question, 'Oslo'],
+    ]);
+    for (const scope of (await store.listScopes()).items)
+      expect((await store.query(scope, { filter: { includeInvalid: true } })).items).toEqual([]);
+  });
+
+  test.each([
+    [{ score: true }, 1],
+    [{ score: false }, 0],
+    [{ score: 0.9 }, 0],
+    [{ score: 0.1, status: 'PASS' }, 1],
+    [[{ status: 'PASS' }, { status: 'FAIL' }], 0],
+    [{ error: 'The judge is ill.' }, 0],
+  ])('counts %j as %i successes', async (evaluation, success) => {
+    const { ai, memory, answer } = withAgent();
+    ai.defineEvaluator({ name: 'other', displayName: 'other', definition: 'other' }, async ({ testCaseId }) => ({
+      testCaseId,
+      evaluation: evaluation as { score: boolean },
+    }));
+    expect(await memory.evaluateTasks({ tasks: [paris], answer, evaluator: 'other' })).toMatchObject({ success });
+  });
+
+  test('says which session could not be learned from, and leaves nothing of its user', async () => {
+    const { memory, store, answer } = withAgent({ consent: 'off' });
+    const run = memory.evaluateTasks({ tasks: [paris], answer, evaluator: judge });
+    await expect(run).rejects.toThrow("tasks[0].sessions[0] ended as 'refused'");
+    expect((await store.listJobs()).items).toEqual([]);
+  });
+
+  test.each([
+    [{ tasks: [] }, 'at least one of tasks'],
+    [{ tasks: [{ ...paris, question: ' ' }] }, 'tasks[0].question must be a text'],
+    [{ tasks: [{ ...paris, sessions: [[{ role: 'user' }]] }] }, 'tasks[0].sessions[0]'],
+    [{ tasks: [paris], judge }, "no option 'judge'"],
+  ])('refuses %j', async (options, says) => {
+    const { memory, answer } = withAgent();
+    await expect(memory.evaluateTasks({ answer, evaluator: judge, ...options } as never)).rejects.toThrow(says);
+  });
+});

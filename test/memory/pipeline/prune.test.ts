@@ -1,0 +1,145 @@
+/** What `prune` removes and keeps. */
+import { describe, expect, test } from 'vitest';
+import { ADA, DAY, everything, ID, livingIn, range, setUp, textsOf } from './support.ts';
+
+describe('prune', () => {
+  async function three() {
+    const set = setUp({ model: undefined });
+    for (const [i, text] of ['The first fact.', 'The second thing.', 'The third matter.'].entries()) {
+      const source = { id: `s${i}`, type: 'implicit' as const, trust: [0.3, 0.6, 0.9][i]! };
+      await set.memory.ingest({ scope: set.scope, source, memories: [text], wait: true });
+      set.clock.now += DAY;
+    }
+    return set;
+  }
+
+  test.each([
+    ['age', { maxAgeMs: 2 * DAY }, 1],
+    ['confidence', { minConfidence: 0.5 }, 1],
+    ['confidence that has aged', { minConfidence: 0.5, halfLifeMs: DAY }, 3],
+    ['number', { maxMemories: 1 }, 2],
+    ['disuse', { unusedMs: 1.5 * DAY }, 2],
+    ['nothing', {}, 0],
+  ])('by %s', async (_, policy, gone) => {
+    const { memory, scope, store } = await three();
+    expect(await memory.prune(policy, { scope, dryRun: true })).toEqual({ memories: gone, quarantined: 0 });
+    expect(await textsOf(store)).toHaveLength(3);
+    expect(await memory.prune(policy, { context: ADA })).toEqual({ memories: gone, quarantined: 0 });
+    expect(await textsOf(store)).toHaveLength(3 - gone);
+  });
+
+  test('keeps what was used', async () => {
+    const { memory, scope, store } = await three();
+    const { memories } = await memory.search({ scope, query: 'first fact' });
+    memory.noteUse(scope, [memories[0]!.memory.id]);
+    await memory.ingest({ scope, source: { id: 'next' }, memories: ['Something else entirely.'], wait: true });
+    const [used] = await store.get(ID, [memories[0]!.memory.id]);
+    expect(used).toMatchObject({ lastUsedAt: '2026-01-04T00:00:00.000Z' });
+    await memory.prune({ unusedMs: 1.5 * DAY }, { scope });
+    expect(await textsOf(store)).toEqual(['Something else entirely.', 'The first fact.', 'The third matter.']);
+  });
+
+  test('keeps what was used after other used memories were removed', async () => {
+    const { memory, scope, store, clock } = setUp({ model: undefined });
+    const memories = Array.from({ length: 12 }, (_, i) => `Number${i} is about topic${i}.`);
+    await memory.ingest({ scope, source: { id: 'a' }, memories, wait: true });
+    const ids = (await store.query(ID, { k: 100 })).items.map((hit) => hit.memory.id);
+    clock.now += DAY;
+    memory.noteUse(scope, ids);
+    await store.commit(
+      ID,
+      ids.slice(0, 10).map((id) => ({ op: 'remove', id })),
+    );
+    for (let i = 0; i < 2; i++) await memory.create({ scope, memory: `Another${i} came.` });
+    for (const { lastUsedAt } of await store.get(ID, ids.slice(10))) expect(lastUsedAt).toBeDefined();
+  });
+
+  test('writes the use of a memory once a day, and forgets the uses that it does not write', async () => {
+    const { memory, scope, store, clock } = setUp({ model: undefined });
+    const ingest = (id: string, ...memories: string[]) =>
+      memory.ingest({ scope, source: { id }, memories, wait: true });
+    await ingest('old', 'An old one.');
+    const { memory: old } = (await store.query(ID)).items[0]!;
+    clock.now += DAY;
+    await ingest('new', ...Array.from({ length: 10 }, (_, i) => `Number${i} is about topic${i}.`));
+    const fresh = (await store.query(ID)).items.map((hit) => hit.memory.id).filter((id) => id !== old.id);
+    const useAll = async (source: string) => {
+      memory.noteUse(scope, [...fresh, old.id]);
+      // A commit looks at ten uses.
+      for (const part of ['a', 'b']) await ingest(`${source}${part}`, `Another${source}${part} came.`);
+    };
+    const revisions = async (...ids: string[]) => (await store.get(ID, ids)).map(({ revision }) => revision);
+    for (const source of ['first', 'second', 'third']) {
+      clock.now += 1000;
+      await useAll(source);
+    }
+    expect(await revisions(old.id)).toEqual([2]);
+    expect(await revisions(...fresh)).toEqual(fresh.map(() => 1));
+    expect(await store.get(ID, [old.id])).toMatchObject([{ lastUsedAt: '2026-01-02T00:00:01.000Z' }]);
+    clock.now += DAY;
+    await useAll('later');
+    expect(await revisions(old.id, ...fresh)).toEqual([3, ...fresh.map(() => 2)]);
+  });
+
+  test('by age removes what is used, unless a source was added', async () => {
+    const { memory, scope, store, clock } = await three();
+    const ids = (await store.query(ID)).items.map((hit) => hit.memory.id);
+    await memory.ingest({ scope, source: { id: 'again' }, memories: ['The second thing.'], wait: true });
+    clock.now += 5 * DAY;
+    memory.noteUse(scope, ids);
+    await memory.ingest({ scope, source: { id: 'next' }, memories: ['Something else entirely.'], wait: true });
+    for (const { lastUsedAt } of await store.get(ID, ids)) expect(lastUsedAt).toBe(new Date(clock.now).toISOString());
+    expect(await memory.prune({ maxAgeMs: 5.5 * DAY }, { scope })).toEqual({ memories: 2, quarantined: 0 });
+    expect(await textsOf(store)).toEqual(['Something else entirely.', 'The second thing.']);
+  });
+
+  test('by age counts the end of a memory that was replaced as a change', async () => {
+    const { memory, scope, clock } = await livingIn('Paris');
+    clock.now += 5 * DAY;
+    await memory.ingest({ scope, source: { id: 'Berlin' }, memories: ['The user lives in Berlin.'], wait: true });
+    expect(await memory.prune({ maxAgeMs: DAY }, { scope })).toEqual({ memories: 0, quarantined: 0 });
+    clock.now += 2 * DAY;
+    expect(await memory.prune({ maxAgeMs: DAY }, { scope })).toEqual({ memories: 2, quarantined: 0 });
+  });
+
+  test('by age of quarantined texts removes those that waited too long; the others keep their ids', async () => {
+    const { memory, scope, store, clock } = setUp({ model: undefined, guards: [() => 'Everything is suspect.'] });
+    const ingest = (...memories: string[]) =>
+      memory.ingest({ scope, source: { id: memories.join(' ') }, memories, wait: true });
+    for (const i of range(0, 120)) await ingest(`Old thing ${i}.`);
+    clock.now += 2 * DAY;
+    await ingest('New thing.');
+    const waiting = await memory.quarantine.list({ scope });
+    expect(waiting).toHaveLength(121);
+    const policy = { quarantineMs: DAY };
+    expect(await memory.prune(policy, { scope, dryRun: true })).toEqual({ memories: 0, quarantined: 120 });
+    expect(await memory.quarantine.list({ scope })).toEqual(waiting);
+    expect(await memory.prune(policy, { context: ADA })).toEqual({ memories: 0, quarantined: 120 });
+    expect(await everything(store)).not.toContain('Old thing');
+    expect(await memory.quarantine.list({ scope })).toEqual(waiting.filter(({ text }) => text === 'New thing.'));
+    expect(await memory.prune(policy, { scope })).toEqual({ memories: 0, quarantined: 0 });
+  });
+
+  test('by age of quarantined texts counts from when they began to wait, not from when they were said', async () => {
+    const { memory, scope, clock } = setUp({ model: undefined, guards: [() => 'Everything is suspect.'] });
+    const source = { id: 'long ago', at: '2020-01-01T00:00:00Z' };
+    await memory.ingest({ scope, source, memories: ['One.'], wait: true });
+    expect(await memory.quarantine.list({ scope })).toMatchObject([{ at: new Date(clock.now).toISOString() }]);
+    expect(await memory.prune({ quarantineMs: DAY }, { scope })).toMatchObject({ quarantined: 0 });
+  });
+
+  test('by age of quarantined texts keeps the place of the others in one job', async () => {
+    const { memory, scope } = setUp({ model: undefined, guards: [() => 'Everything is suspect.'] });
+    await memory.ingest({ scope, source: { id: 'a' }, memories: ['One.', 'Two.'], wait: true });
+    const [one, two] = await memory.quarantine.list({ scope });
+    await memory.quarantine.discard({ scope, id: one!.id });
+    expect(await memory.prune({ quarantineMs: DAY }, { scope })).toMatchObject({ quarantined: 0 });
+    await memory.quarantine.approve({ scope, id: two!.id });
+    expect(await memory.quarantine.list({ scope })).toEqual([]);
+  });
+
+  test('refuses what is no policy', async () => {
+    const { memory } = setUp();
+    await expect(memory.prune({ maxAge: 1 } as object)).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
+  });
+});
