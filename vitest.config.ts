@@ -8,7 +8,6 @@ const entry = (name: string) => fileURLToPath(new URL(`./entries/${name}.ts`, im
 /** They share one emulator, which is started for them only. */
 const FIRESTORE_TESTS = [
   'test/stores/firestore/**/*.test.ts',
-  'test/samples/deployed.test.ts',
   'test/migrate/firestore/**/*.test.ts',
   'test/privacy/firestore/**/*.test.ts',
 ];
@@ -19,15 +18,31 @@ const ALONE_TESTS = [
   'test/agent/turn/traces.test.ts',
   'test/agent/turn/turn-cost.test.ts',
   'test/context/spans.test.ts',
-  'test/package/api-surface.test.ts',
   'test/session/session-state.test.ts',
 ];
 
-/** They set up telemetry, or load other versions of the client. */
+/** They set up telemetry. */
 const FIRESTORE_ALONE_TESTS = [
-  'test/stores/firestore/client/client-versions.test.ts',
   'test/stores/firestore/kit/session-state.test.ts',
   'test/stores/firestore/client/spans.test.ts',
+];
+
+/** `npm run test:slow`: browsers, the packed package in empty projects, its API and docs, the samples. */
+const SLOW_TESTS = [
+  'test/browser/**/*.test.ts',
+  'test/docs/examples.test.ts',
+  'test/inspector/command.test.ts',
+  'test/package/api-surface.test.ts',
+  'test/package/install.test.ts',
+  'test/react/pages.test.ts',
+  'test/samples/**/*.test.ts',
+];
+
+/** Also slow: the deployed samples, many sessions, other versions of the client. */
+const SLOW_FIRESTORE_TESTS = [
+  'test/samples/deployed.test.ts',
+  'test/stores/firestore/client/client-versions.test.ts',
+  'test/stores/firestore/remove/erase-user.test.ts',
 ];
 
 export default defineConfig({
@@ -56,7 +71,7 @@ export default defineConfig({
         test: {
           name: 'local',
           include: ['test/**/*.test.ts'],
-          exclude: [...FIRESTORE_TESTS, ...ALONE_TESTS],
+          exclude: [...FIRESTORE_TESTS, ...ALONE_TESTS, ...SLOW_TESTS],
           // Files share a process: importing Genkit takes longer than most of them.
           isolate: false,
         },
@@ -64,10 +79,23 @@ export default defineConfig({
       { extends: true, test: { name: 'alone', include: ALONE_TESTS } },
       {
         extends: true,
+        test: { name: 'slow', include: SLOW_TESTS, exclude: SLOW_FIRESTORE_TESTS },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'slow firestore',
+          include: SLOW_FIRESTORE_TESTS,
+          globalSetup: ['test/support/emulator-setup.ts'],
+          setupFiles: ['test/stores/firestore/support/end-clients.ts'],
+        },
+      },
+      {
+        extends: true,
         test: {
           name: 'firestore',
           include: FIRESTORE_TESTS,
-          exclude: FIRESTORE_ALONE_TESTS,
+          exclude: [...FIRESTORE_ALONE_TESTS, ...SLOW_FIRESTORE_TESTS],
           globalSetup: ['test/support/emulator-setup.ts'],
           setupFiles: ['test/stores/firestore/support/end-clients.ts'],
           isolate: false,

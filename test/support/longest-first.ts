@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** The files that take longest, in `npm test` or in `npm run torture`, the longest first. */
+/** The files that take longest, in a run of the tests or in `npm run torture`, the longest first. */
 const LONG = [
   'stores/firestore/client/outage.test.ts',
   'stores/firestore/kit/conformance.test.ts',

@@ -32,7 +32,7 @@ export function describeInspector(name: string, tests: (setting: InspectorSettin
     const ends: (() => Promise<void>)[] = [];
 
     beforeAll(async () => {
-      // `npm test` builds the page before; this is for running a file alone.
+      // `npm run test:slow` builds the page before; this is for running a file alone.
       if (!existsSync(PAGE)) {
         const { build } = await import('vite');
         await build({ configFile: PAGE_CONFIG, logLevel: 'warn' });

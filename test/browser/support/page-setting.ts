@@ -40,7 +40,7 @@ export function describePage(name: string, tests: (setting: Setting) => void): v
     const atEnd: (() => unknown)[] = [];
 
     beforeAll(async () => {
-      // `npm test` builds the page before; this is for running a file alone.
+      // `npm run test:slow` builds the page before; this is for running a file alone.
       if (!existsSync(PAGE)) {
         const { build } = await import('vite');
         await build({ configFile: PAGE_CONFIG, logLevel: 'warn' });
