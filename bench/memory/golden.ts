@@ -59,7 +59,7 @@ export const CONVERSATIONS: readonly GoldenConversation[] = [
     expected: [],
   },
   {
-    said: ['What would a vegetarian eat at a barbecue, just out of curiosity?', 'And somebody who cannot have gluten?'],
+    said: ['What would a vegetarian eat at a barbecue, just out of curiosity?', 'And a friend who cannot have gluten?'],
     expected: [],
   },
   {
@@ -87,7 +87,7 @@ export const CONVERSATIONS: readonly GoldenConversation[] = [
     expected: [],
   },
   {
-    said: ['Write a cover letter for an imaginary applicant called Priya who has worked in retail for six years.'],
+    said: ['Write a cover letter for an imaginary applicant called Priya with six years in retail.'],
     expected: [],
   },
   // Nothing worth keeping: the words of others, and texts to work on (5).
@@ -264,10 +264,7 @@ export const CONVERSATIONS: readonly GoldenConversation[] = [
     expected: ["The user's sister has her birthday on 13 June.", "The user's cousin has a birthday on 3 June."],
   },
   {
-    said: [
-      'You can call me Jonathan, by the way.',
-      'Actually, Jon is better, nobody but my mother uses the long form.',
-    ],
+    said: ['You can call me Jonathan, by the way.', 'Actually, Jon is better, only my mother uses the long form.'],
     expected: ['The user wants to be called Jon.'],
   },
   {
@@ -394,7 +391,7 @@ export const CONVERSATIONS: readonly GoldenConversation[] = [
   {
     said: [
       'My husband keeps kosher, I do not, but at home we cook so that he can eat everything.',
-      'What could I make for twelve guests on Friday?',
+      'What could I make for twelve people on Friday?',
     ],
     expected: ["The user's husband keeps kosher.", 'The user does not keep kosher.', 'The user cooks kosher at home.'],
   },
