@@ -149,17 +149,14 @@ export function addMemories(program: Command, io: Io): void {
     (flags: ScopeFlags & RemovingFlags) =>
       on(flags, async ({ manager, knowsSessions, caller }) => {
         const id = scopeIdOf(flags);
+        const scope = await mustScope(flags, caller);
         let memoryCount = 0;
-        const query = { ...caller, filter: { includeInvalid: true } };
-        for await (const _ of itemsOf(({ limit, cursor }) =>
-          manager.store.query(id, { ...query, k: limit, ...(cursor !== undefined && { cursor }) }),
-        )) {
-          memoryCount++;
-        }
+        for await (const _ of itemsOf((page) => manager.list({ scope, includeInvalid: true, ...page }))) memoryCount++;
         const what = countMemories(memoryCount);
+        if (flags.dryRun && flags.json) return printJson(io, { dryRun: true, removed: { memories: memoryCount } });
         if (flags.dryRun) return io.print(`Would remove: ${what}, and all that belongs to the scope\n`);
         if (!(await isConfirmed(io, flags, `${what} of ${describeScope(id)} will be removed for good.`))) return;
-        const erased = await manager.erase({ scope: await mustScope(flags, caller) });
+        const erased = await manager.erase({ scope });
         if (flags.json) await printJson(io, erased);
         else await io.print(`Removed: ${describeErasure(erased)}\n`);
         if (!knowsSessions)
@@ -253,7 +250,12 @@ async function list(io: Io, flags: ListFlags, { manager, caller }: OpenMemories)
     found.push(memory);
     if (json) await printJson(io, memory);
   }
-  if (!json) await io.print(found.length === 0 ? 'No memories.\n' : memoryTable(found));
+  if (!json)
+    await io.print(
+      found.length === 0
+        ? "No memories in this scope; 'memories list' without --app shows the scopes.\n"
+        : memoryTable(found),
+    );
   if (hasMore) io.say(`There are more; --limit says how many to show (now ${limit}).`);
 }
 

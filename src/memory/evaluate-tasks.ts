@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { ActionContext, Genkit, MessageData } from 'genkit';
 import type { EvaluatorArgument, Score } from 'genkit/evaluator';
 import { failedPrecondition, invalidArgument } from '../errors.ts';
-import { checkOptions, isActionArgument, isFunction, isObject } from '../store/check-options.ts';
-import { checkMessages, isListOf } from './pipeline/ingest/check-ingest.ts';
+import { checkOptions, isActionArgument, isFunction, isListOf, isObject } from '../store/check-options.ts';
+import { checkMessages } from './pipeline/ingest/check-ingest.ts';
 import type { MemoryManager } from './manager.ts';
 
 /** Sessions of a user, and a question that what was learned from them helps to answer. */

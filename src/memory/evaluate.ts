@@ -1,10 +1,10 @@
 import { failedPrecondition, invalidArgument } from '../errors.ts';
-import { checkOptions, isFunction, isObject, isString } from '../store/check-options.ts';
+import { checkOptions, isFunction, isListOf, isObject, isString } from '../store/check-options.ts';
 import { mint } from './scopes.ts';
 import { sameFactKey } from './pipeline/consolidate/duplicates.ts';
 import { MalformedAnswerError, type AskModel } from './pipeline/extract/ask-model.ts';
 import { learn } from './pipeline/extract/learn.ts';
-import { checkMessages, isListOf } from './pipeline/ingest/check-ingest.ts';
+import { checkMessages } from './pipeline/ingest/check-ingest.ts';
 import { redactedInputs, type Redact } from './pipeline/ingest/ingest.ts';
 import { parseSourceNote } from './pipeline/ingest/ranges.ts';
 import type { Pipeline } from './pipeline/pipeline.ts';

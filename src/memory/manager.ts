@@ -11,7 +11,17 @@ import {
   unavailable,
 } from '../errors.ts';
 import type { Json } from '../json/value.ts';
-import { checkOptions, isAny, isBoolean, isFunction, isObject, isString, isWhole } from '../store/check-options.ts';
+import {
+  checkOptions,
+  isAny,
+  isBoolean,
+  isFunction,
+  isListOf,
+  isObject,
+  isString,
+  isText,
+  isWhole,
+} from '../store/check-options.ts';
 import type { Page, SnapshotStore } from '../store/contract.ts';
 import { itemsOf } from '../store/list/items-of.ts';
 import type { Memory, MemoryErasure, MemoryJob, MemoryPageOptions, MemoryScopeId } from '../store/memory/contract.ts';
@@ -28,7 +38,7 @@ import { readDerived } from './pipeline/commit/derived-notes.ts';
 import { modelAsker, withinTime, type AskModel, type Generates } from './pipeline/extract/ask-model.ts';
 import { readConsent, writeConsent } from './pipeline/guard/learning-state.ts';
 import { approveText, discardText, waitingTexts } from './pipeline/guard/review.ts';
-import { checkIngest, isListOf, isText } from './pipeline/ingest/check-ingest.ts';
+import { checkIngest } from './pipeline/ingest/check-ingest.ts';
 import { addJobs, type Enqueued, type IngestWhile, type Redact } from './pipeline/ingest/ingest.ts';
 import { skipSession, skipSessions } from './pipeline/ingest/skip-sessions.ts';
 import { KnownSessions } from './pipeline/jobs/known-sessions.ts';
@@ -61,7 +71,7 @@ const MOST_USES = 10_000;
 
 /** The scope of a call. */
 export interface ScopeOption {
-  /** Whose memories the call is about. */
+  /** The scope of the call. */
   scope: MemoryScope;
 }
 

@@ -1,4 +1,6 @@
+export const MEMORY_TOOLS = ['load_memory', 'create_memory', 'forget_memory'] as const;
+
 /** Whether a tool is a memory tool. Nothing is learned from its answers: they come from the memory. */
 export function isMemoryTool(name: string): boolean {
-  return name === 'create_memory' || name === 'load_memory' || name === 'forget_memory';
+  return MEMORY_TOOLS.includes(name as (typeof MEMORY_TOOLS)[number]);
 }

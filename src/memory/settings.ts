@@ -7,16 +7,18 @@ import {
   isActionArgument,
   isBoolean,
   isFunction,
+  isListOf,
   isObject,
   isOneOf,
   isShare,
+  isText,
+  isTextOrObject,
   isTimerMs,
   isWhole,
   type OptionCheck,
 } from '../store/check-options.ts';
 import { TRUST } from './pipeline/extract/candidate.ts';
 import { isSchema, settleTopics } from './pipeline/extract/topics.ts';
-import { isListOf, isText, isTextOrObject } from './pipeline/ingest/check-ingest.ts';
 import type { Pipeline } from './pipeline/pipeline.ts';
 import type { MemoryLimits, MemoryManagerOptions, MemoryReport, MemoryTriggers } from './types.ts';
 
@@ -92,7 +94,7 @@ export function settleManager(
   if (options?.store === undefined)
     throw invalidArgument('memoryManager needs a memory store, such as FileMemoryStore.');
   const { store, model, embedder, extract, profile, onReport = logFailure } = options;
-  // The model leaves out what it does not know, and that is all at first.
+  // The model leaves out members that it does not know, and at first it knows none.
   if (profile && !profile.safeParse({}).success) {
     throw invalidArgument(
       'memoryManager: profile: its members must be optional, because little is known of a new user: use z.object({...}).partial().',

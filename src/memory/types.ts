@@ -64,7 +64,7 @@ export interface MemoryFact {
 
 /** The input of a {@link MemoryExtractor}. */
 export interface ExtractionRequest {
-  /** Whose memories they become. */
+  /** The scope into which is learned. */
   readonly scope: MemoryScope;
   /** The messages to learn from, redacted. The guards have checked them, except those of the assistant: its statements are no facts. */
   readonly messages: readonly MessageData[];
@@ -279,15 +279,15 @@ export interface IngestSource {
 
 /** Options of `ingest`: `messages`, `memories` or `sessionId`. */
 export interface IngestOptions {
-  /** Whose memories they become. */
+  /** The scope into which is learned. */
   scope: MemoryScope;
   /** The source. Required without `sessionId`. Default: the session, whose messages are then not read twice. */
   source?: IngestSource;
   /** All messages of the source so far, oldest first. Those that were read already are skipped. */
   messages?: readonly MessageData[];
   /**
-   * Facts, in place of messages. Those that the source stated before are known, until a job has kept another statement of it. Those that wait
-   * in the queue are known as well, whatever was added after them.
+   * Facts, in place of messages. A fact that the source stated before is skipped, unless a job has kept another statement of the source since.
+   * A fact that waits in the queue is skipped as well.
    */
   memories?: readonly (MemoryFact | string)[];
   /** A session of an agent with this memory, in place of messages. It is read from the agent's store, and may continue. */
@@ -303,11 +303,12 @@ export interface IngestOptions {
 /** The result of an `ingest`. */
 export interface IngestResult {
   /**
-   * `queued`: a worker will do it; with `wait` it is behind a job that waits for its next attempt. `committed`: it is done (`wait`); a text
-   * that a guard stopped is then in quarantine, and not remembered. `known`: all was read or is in the queue, the session is gone,
-   * `isSuccess` refused it, or the call names no user (`endSession`). `failed`: an attempt failed; others follow, except for dead jobs
-   * (`wait`). `full`: the queue refused a part; call again later. `refused`: the scope's consent is off, or was withdrawn, the scope erased
-   * or the source forgotten while the job ran.
+   * - `queued`: a worker will do it. With `wait`: it is behind a job that waits for its next attempt.
+   * - `committed`: it is done (`wait`). A text that a guard stopped is in quarantine, and not remembered.
+   * - `known`: all was read or is in the queue, the session is gone, `isSuccess` refused it, or the call names no user (`endSession`).
+   * - `failed`: an attempt failed; others follow, except for dead jobs (`wait`).
+   * - `full`: the queue refused a part; call again later.
+   * - `refused`: the scope's consent is off or was withdrawn, or the scope was erased or the source forgotten while the job ran.
    */
   readonly status: 'queued' | 'committed' | 'known' | 'failed' | 'full' | 'refused';
   /** The jobs that were added. */
@@ -342,8 +343,6 @@ export interface MemoryPrunePolicy {
   unusedMs?: number;
   /** The most memories that hold in a scope; of more, those with the least confidence plus importance go. */
   maxMemories?: number;
-  /** Memories that ceased to hold this long ago, in ms. */
-  invalidMs?: number;
   /** Quarantined texts that have waited for a decision longer than this, in ms; also memories of an app that wait for approval. */
   quarantineMs?: number;
 }

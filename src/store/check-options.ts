@@ -12,6 +12,10 @@ export const isBoolean: OptionCheck = (value) => (typeof value === 'boolean' ? u
 
 export const isString: OptionCheck = (value) => (typeof value === 'string' ? undefined : 'a string');
 
+/** A string that is not blank. */
+export const isText: OptionCheck = (value) =>
+  typeof value === 'string' && value.trim() !== '' ? undefined : 'a string that is not blank';
+
 export const isNumber: OptionCheck = (value) => (Number.isFinite(value) ? undefined : 'a number');
 
 export const isShare: OptionCheck = (value) =>
@@ -44,6 +48,15 @@ export const isRecordStore: OptionCheck = (value) => {
     ? undefined
     : 'a store that keeps session records';
 };
+
+/** A text, or an object. */
+export const isTextOrObject: OptionCheck = (value) => (typeof value === 'string' ? undefined : isObject(value));
+
+/** A list whose items pass a check. */
+export function isListOf(item: OptionCheck, items: string): OptionCheck {
+  return (value) =>
+    Array.isArray(value) && value.every((one) => item(one) === undefined) ? undefined : `a list of ${items}`;
+}
 
 /** A whole number from `least` on, up to `most`. */
 export function isWhole(least: number, most = Infinity): OptionCheck {

@@ -145,7 +145,9 @@ describe('memories', () => {
     expect((await cli(['memories', 'list', ...store])).out).toBe('APP   USER\nshop  ada\n');
     const listed = jsonLinesOf((await cli(['memories', 'list', ...store, ...scope, '--json'])).out);
     expect(new Set(listed.map(({ id }) => id))).toEqual(new Set(['m0', 'm1']));
-    expect((await cli(['memories', 'list', ...store, '--app', 'shop', '--user', 'bob'])).out).toBe('No memories.\n');
+    expect((await cli(['memories', 'list', ...store, '--app', 'shop', '--user', 'bob'])).out).toBe(
+      "No memories in this scope; 'memories list' without --app shows the scopes.\n",
+    );
     const found = (await cli(['memories', 'search', 'where to sit, a seat?', ...store, ...scope])).out;
     expect(found).toMatch(/^SCORE +RELEVANCE +RECENCY/);
     expect(found.split('\n')[1]).toContain('The user prefers a window seat.');
@@ -202,6 +204,9 @@ describe('memories', () => {
     expect(lines.at(-1)).toMatchObject({ kind: 'end' });
     const erase = ['memories', 'erase', ...store, ...scope];
     expect((await cli([...erase, '--dry-run'])).out).toContain('Would remove: 2 memories');
+    expect(jsonLinesOf((await cli([...erase, '--dry-run', '--json'])).out)).toEqual([
+      { dryRun: true, removed: { memories: 2 } },
+    ]);
     expect(await cli(erase)).toMatchObject({ code: 2 });
     const erased = await cli(erase, { answer: true });
     expect(erased.out).toBe('Removed: 2 memories, 0 revisions, 0 notes, 1 job\n');

@@ -132,7 +132,7 @@ describe('the middleware', () => {
   });
 
   test.each([
-    [{ sessionId: '' }, 'window.middleware: sessionId must be a text that is not blank.'],
+    [{ sessionId: '' }, 'window.middleware: sessionId must be a string that is not blank.'],
     [{ session: 's' }, "window.middleware has no option 'session': did you mean 'sessionId'?"],
     [{ records: {} }, 'window.middleware: records must be a store that keeps session records.'],
   ])('refuses %j', (options, message) => {

@@ -2,6 +2,7 @@ import { GenkitError, type GenerateOptions, type MessageData, type Part } from '
 import { addressTo } from '../../errors.ts';
 import { isPlain } from '../../json/fault.ts';
 import { copyJson, jsonEqual } from '../../json/value.ts';
+import { PREAMBLE_TAG } from '../../session/log/preamble.ts';
 
 type Metadata = Record<string, unknown>;
 type PromptMessage = NonNullable<GenerateOptions['messages']>[number];
@@ -12,9 +13,6 @@ type PromptMessage = NonNullable<GenerateOptions['messages']>[number];
  */
 const HISTORY_TAG = '_genkitxHistory';
 const ALL = 'all';
-
-/** Marks the prompt's own messages for the model call. Genkit's agents use the same key, and middleware may read it. */
-const PREAMBLE_TAG = 'agentPreamble';
 
 /**
  * Tracks the session's messages through one turn: the prompt places them among its own messages, the rendered list is sent to the model, and

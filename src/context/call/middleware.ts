@@ -1,21 +1,16 @@
 import { generateMiddleware } from '@genkit-ai/ai';
 import { getAsyncContext, getContext } from '@genkit-ai/core';
 import type { MessageData } from 'genkit';
+import { sessionMessagesIn } from '../../session/log/preamble.ts';
 import { takeCompactionRequest } from '../../session/compaction-request.ts';
 import { CURRENT_SESSION, type Session } from '../../session/session.ts';
-import { checkOptions, isRecordStore, type OptionCheck } from '../../store/check-options.ts';
+import { checkOptions, isRecordStore, isText } from '../../store/check-options.ts';
 import type { ContextWindow, WindowMiddlewareOptions } from '../types.ts';
 import type { WindowSetting } from '../window.ts';
 import { WindowTurn } from './window-turn.ts';
 
-/** Genkit's agents, and ours, mark the messages of the prompt with it. */
-const PREAMBLE_TAG = 'agentPreamble';
-
-const isId: OptionCheck = (value) =>
-  typeof value === 'string' && value.trim() !== '' ? undefined : 'a text that is not blank';
-
 /** A window and its conversation. It is passed as the middleware's configuration, with private members so that a trace shows none. */
-class Use {
+class MiddlewareConfig {
   readonly #setting: WindowSetting;
   readonly #options: WindowMiddlewareOptions;
 
@@ -41,7 +36,7 @@ type WindowTurnScope = ConstructorParameters<typeof WindowTurn>[1];
 const define = generateMiddleware({ name: 'genkitx-agents-context' }, ({ config, ai }) => {
   let turn: WindowTurn | undefined;
   // Opened in the first hook: Genkit has not set the context of the call before.
-  const opened = () => (turn ??= (config as unknown as Use).open(ai.registry));
+  const opened = () => (turn ??= (config as unknown as MiddlewareConfig).open(ai.registry));
   let model: string | undefined;
   let said: MessageData[] = [];
   return {
@@ -50,13 +45,13 @@ const define = generateMiddleware({ name: 'genkitx-agents-context' }, ({ config,
       const response = await next(envelope, context);
       // Later steps of a tool loop also come here, nested in the first one.
       if (envelope.currentTurn === 0 && response.message) {
-        const isForced = (config as unknown as Use).takeCompactionRequest();
+        const isForced = (config as unknown as MiddlewareConfig).takeCompactionRequest();
         void opened().afterTurn({ messages: [...said, response.message], isForced });
       }
       return response;
     },
     model: async (request, context, next) => {
-      const origins = originsOf(request.messages);
+      const origins = sessionMessagesIn(request.messages);
       said = origins.filter((message) => message !== undefined);
       return opened().call({
         request,
@@ -74,14 +69,6 @@ export function windowMiddleware(
   setting: WindowSetting,
   options: WindowMiddlewareOptions,
 ): ReturnType<ContextWindow['middleware']> {
-  checkOptions('window.middleware', options, { sessionId: isId, records: isRecordStore });
-  return define(new Use(setting, options));
-}
-
-/** The session's messages in a request: `undefined` for messages of the prompt and for system messages at the beginning. */
-function originsOf(messages: readonly MessageData[]): (MessageData | undefined)[] {
-  const start = messages.findIndex(({ role }) => role !== 'system');
-  return messages.map((message, i) =>
-    start < 0 || i < start || message.metadata?.[PREAMBLE_TAG] ? undefined : message,
-  );
+  checkOptions('window.middleware', options, { sessionId: isText, records: isRecordStore });
+  return define(new MiddlewareConfig(setting, options));
 }

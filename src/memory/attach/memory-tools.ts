@@ -107,7 +107,7 @@ function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetti
           text: await redact(memory),
           topics: topic ? [topic] : [],
           isExplicit: true,
-          ...saidNow(),
+          ...positionOfRequest(),
         },
         source: {
           id: sessionId ?? 'create_memory',
@@ -194,8 +194,11 @@ export function turnOf(given: ActionContext | undefined): MemoryTurnScope {
   return { sessionId: currentSession()?.sessionId, context: given ?? getContext() };
 }
 
-/** The position of the user's message: what the user asks for again later in the session is then not known already. */
-function saidNow(): Pick<MemoryFact, 'messages'> {
+/**
+ * The position of the user's message. It is not stored: it tells a request from the same one later in the session, which would count as a
+ * repetition.
+ */
+function positionOfRequest(): Pick<MemoryFact, 'messages'> {
   const session = currentSession();
   const position = session ? viewOf(session).messages.findLastIndex(({ role }) => role === 'user') : -1;
   return position < 0 ? {} : { messages: [position] };

@@ -101,10 +101,9 @@ export class Retrieval {
         ...(minScore !== undefined && { minScore }),
         ...(abortSignal && { abortSignal }),
       });
-      const steps = new Set([report.lexical, report.semantic, report.rewrite, report.rerank]);
       const reasons: OmissionReason[] = [];
-      if (report.deadlinePassed || steps.has('late')) reasons.push('deadline');
-      if (steps.has('failed')) {
+      if (report.deadlinePassed) reasons.push('deadline');
+      if (report.errors.length > 0) {
         reasons.push('failed');
         logger.warn(`The search of memories failed; the turn goes on with what is there. ${report.errors.join(' ')}`);
       }

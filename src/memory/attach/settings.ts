@@ -1,8 +1,8 @@
-import { invalidArgument } from '../../errors.ts';
 import {
   checkOptions,
   isBoolean,
   isFunction,
+  isListOf,
   isNumber,
   isObject,
   isOneOf,
@@ -11,6 +11,7 @@ import {
   type OptionCheck,
 } from '../../store/check-options.ts';
 import type { MemoryScopeId } from '../../store/memory/contract.ts';
+import { MEMORY_TOOLS } from '../memory-tool-names.ts';
 import type { AttachOptions, MemoryPlacement, MemoryToolName } from './types.ts';
 
 /** {@link AttachOptions} with all defaults applied. */
@@ -28,7 +29,6 @@ export interface AttachSettings {
 }
 
 const KINDS = new Set<unknown>(['user', 'session', 'app']);
-const TOOLS = new Set<unknown>(['load_memory', 'create_memory', 'forget_memory']);
 const PLACES = ['system', 'before-history', 'before-prompt'] as const;
 
 const isScope: OptionCheck = (value) => {
@@ -37,10 +37,7 @@ const isScope: OptionCheck = (value) => {
   return isOne ? undefined : "'user', 'session' or 'app', or a list of these";
 };
 
-const isTools: OptionCheck = (value) =>
-  Array.isArray(value) && value.every((name) => TOOLS.has(name))
-    ? undefined
-    : "a list of 'load_memory', 'create_memory' and 'forget_memory'";
+const isTools = isListOf(isOneOf(...MEMORY_TOOLS), "'load_memory', 'create_memory' and 'forget_memory'");
 
 /**
  * Checks the options, and applies the defaults.
@@ -58,7 +55,7 @@ export function settleAttach(options: AttachOptions): AttachSettings {
   });
   const { scope = 'user', preload = {}, placement = {}, learn = true } = options;
   checkOptions('memory.attach: preload', preload, {
-    k: isWhole(1),
+    k: isWhole(1, 50),
     maxTokens: isWhole(0),
     deadlineMs: isTimerMs(0),
     minScore: isNumber,
@@ -68,7 +65,6 @@ export function settleAttach(options: AttachOptions): AttachSettings {
     memories: isOneOf(...PLACES, 'tool'),
   });
   const { k = 10, maxTokens = 1_000, deadlineMs = 200, minScore } = preload;
-  if (k > 50) throw invalidArgument('memory.attach: preload.k is at most 50.');
   const { profile = 'system', memories = 'before-prompt' } = placement;
   const tools = options.tools ?? (memories === 'tool' ? ['load_memory' as const] : []);
   return {

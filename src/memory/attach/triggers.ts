@@ -59,7 +59,7 @@ export class Triggers {
     return waiting;
   }
 
-  /** With `read`, the session as it was read, the ingest has begun when this returns, so `settled` waits for it. */
+  /** With `read`, the session as it was read, the ingest begins before this returns, so `settled` waits for it. */
   async #learn(sessionId: string, later: ReadSession, read?: SessionToLearn): Promise<void> {
     try {
       const session = read ?? (await later());

@@ -8,7 +8,6 @@ import { sameFactKey } from '../pipeline/consolidate/duplicates.ts';
 import { procedureOf } from '../pipeline/consolidate/procedures.ts';
 import { withoutEnd, keyedIds, strongestStatement } from '../pipeline/consolidate/working-memories.ts';
 import { commitPlan } from '../pipeline/commit/commit-plan.ts';
-import { withoutDerived } from '../pipeline/commit/derived-notes.ts';
 import { vectorsOf, type AskModel } from '../pipeline/extract/ask-model.ts';
 import { readLearningState, sourceNoteOperation, splitOperation } from '../pipeline/guard/learning-state.ts';
 import { quarantinedOf, quarantineNote } from '../pipeline/guard/quarantine-note.ts';
@@ -125,7 +124,9 @@ class SourceRemoval {
     const { id, options } = this.#work;
     await this.#commit(async () => {
       const { revision, notes } = await store.notes(id, NOTES.quarantine, options);
-      const operations: MemoryOperation[] = [];
+      const operations = ['profile', 'summary'].map((key): MemoryOperation => {
+        return { op: 'note', kind: NOTES.derived, key, value: undefined };
+      });
       this.#counts.quarantined = 0;
       for (const { key, value } of notes) {
         const items = quarantinedOf(value);
@@ -134,7 +135,7 @@ class SourceRemoval {
         this.#counts.quarantined += items.length - kept.length;
         operations.push(quarantineNote(key, kept));
       }
-      return { revision, operations: [...operations, ...withoutDerived()] };
+      return { revision, operations };
     });
   }
 

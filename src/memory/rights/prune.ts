@@ -15,7 +15,6 @@ const POLICY = {
   halfLifeMs: isWhole(1),
   unusedMs: isWhole(0),
   maxMemories: isWhole(0),
-  invalidMs: isWhole(0),
   quarantineMs: isWhole(0),
 };
 
@@ -74,7 +73,8 @@ async function pruneOnce(
   const gone: string[] = [];
   for await (const memory of memoriesOf(pipeline, work)) {
     const lastUsedAt = uses.get(memory.id) ?? memory.lastUsedAt;
-    if (isOver({ ...memory, ...(lastUsedAt !== undefined && { lastUsedAt }) }, policy, now())) gone.push(memory.id);
+    if (matchesPolicy({ ...memory, ...(lastUsedAt !== undefined && { lastUsedAt }) }, policy, now()))
+      gone.push(memory.id);
     else if (memory.validTo === undefined) {
       const worth = agedConfidence(memory, now(), policy.halfLifeMs) + memory.importance;
       rank.push({ id: memory.id, worth });
@@ -101,16 +101,15 @@ async function pruneOnce(
   return gone.length;
 }
 
-function isOver(memory: Memory, policy: MemoryPrunePolicy, now: number): boolean {
-  const { maxAgeMs, minConfidence, halfLifeMs, unusedMs, invalidMs } = policy;
+function matchesPolicy(memory: Memory, policy: MemoryPrunePolicy, now: number): boolean {
+  const { maxAgeMs, minConfidence, halfLifeMs, unusedMs } = policy;
   const { updatedAt, lastUsedAt, validTo, expiresAt } = memory;
-  const isOlder = (at: string, ms: number | undefined) => ms !== undefined && now - Date.parse(at) > ms;
   const isOld = maxAgeMs !== undefined && now - lastChange(memory) > maxAgeMs;
   if (expiresAt !== undefined && Date.parse(expiresAt) <= now) return true;
-  if (validTo !== undefined) return isOld || isOlder(validTo, invalidMs);
+  if (validTo !== undefined) return isOld;
   if (minConfidence !== undefined && agedConfidence(memory, now, halfLifeMs) < minConfidence) return true;
   const lastNeeded = lastUsedAt !== undefined && lastUsedAt > updatedAt ? lastUsedAt : updatedAt;
-  return isOld || isOlder(lastNeeded, unusedMs);
+  return isOld || (unusedMs !== undefined && now - Date.parse(lastNeeded) > unusedMs);
 }
 
 /** When it was made, got its last source, or ceased to hold. Not `updatedAt`, which the use of a memory sets as well. */

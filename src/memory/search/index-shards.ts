@@ -10,7 +10,7 @@ import type {
 } from '../../store/memory/contract.ts';
 
 /** The kind of the notes: derived, so the removal of a memory drops them. */
-const KIND = 'index-search';
+export const INDEX_KIND = 'index-search';
 const HEAD = 'head';
 const FORMAT = 1;
 /** A note may take 512 KiB, a commit 2 MiB. */
@@ -63,7 +63,7 @@ export class IndexShards {
     scope: MemoryScopeId,
     options: MemoryStoreOptions,
   ): Promise<{ shards: IndexShards; entries: IndexEntry[] }> {
-    const { notes } = await store.notes(scope, KIND, options);
+    const { notes } = await store.notes(scope, INDEX_KIND, options);
     const values = new Map(notes.map(({ key, value }) => [key, value]));
     const head = values.get(HEAD) as Head | undefined;
     if (head?.format !== FORMAT) return { shards: IndexShards.none, entries: [] };
@@ -76,7 +76,7 @@ export class IndexShards {
 
   /** Whether the store still holds these shards. */
   async isStored(store: MemoryStore, scope: MemoryScopeId, options: MemoryStoreOptions): Promise<boolean> {
-    const { notes } = await store.notes(scope, KIND, { ...options, keys: [HEAD] });
+    const { notes } = await store.notes(scope, INDEX_KIND, { ...options, keys: [HEAD] });
     const head = notes[0]?.value as Head | undefined;
     return jsonEqual(head?.tags ?? [], this.#tags);
   }
@@ -110,7 +110,7 @@ export class IndexShards {
 }
 
 function note(key: string, value: Head | Shard | undefined): MemoryOperation {
-  return { op: 'note', kind: KIND, key, value: value as Json | undefined };
+  return { op: 'note', kind: INDEX_KIND, key, value: value as Json | undefined };
 }
 
 /** An entry too large for a shard gets one of its own. */

@@ -3,6 +3,7 @@ import {
   checkOptions,
   isFunction,
   isNumber,
+  isOneOf,
   isObject,
   isShare,
   isString,
@@ -53,12 +54,10 @@ const WEIGHTS = { recency: isNumber, importance: isNumber, confidence: isShare, 
 const REQUEST = {
   scope: isObject,
   query: isString,
-  k: (value: unknown) =>
-    Number.isInteger(value) && Number(value) >= 1 && Number(value) <= CANDIDATES ? undefined : `1 to ${CANDIDATES}`,
+  k: isWhole(1, CANDIDATES),
   minScore: isNumber,
   topics: isTopics,
-  kind: (value: unknown) =>
-    value === 'declarative' || value === 'procedural' ? undefined : "'declarative' or 'procedural'",
+  kind: isOneOf('declarative', 'procedural'),
   asOf: isTime,
   deadlineMs: isTimerMs(0),
   abortSignal: isObject,

@@ -43,7 +43,7 @@ export interface SearchWeights {
 
 /** A request for `MemorySearch.search`. */
 export interface MemorySearchRequest {
-  /** Whose memories. */
+  /** The scope that is searched. */
   scope: MemoryScopeId;
   /** A question, or words to search for. Of its first 20,000 characters the eight terms count that are rarest in the scope. */
   query: string;

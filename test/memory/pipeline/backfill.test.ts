@@ -4,11 +4,12 @@ import { InMemorySessionStore } from 'genkitx-agents';
 import { logger } from 'genkit/logging';
 import { processMemoryJobs } from 'genkitx-agents/memory';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { echoTexts } from './corroborate.ts';
 import { DAY, range, setUp, textsOf, user } from './support.ts';
 
 test('backfill learns from the sessions of a store, and again from those that went on alone', async () => {
   const { memory, scope, store } = setUp({
-    extract: ({ messages }) => messages.map(({ content }) => content[0]!.text!),
+    extract: echoTexts,
     model: undefined,
   });
   const sessions = new InMemorySessionStore();

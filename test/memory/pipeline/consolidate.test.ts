@@ -1,9 +1,7 @@
 /** How new facts meet what is known. */
 import type { Memory, MemoryStore } from 'genkitx-agents/memory';
 import { describe, expect, test } from 'vitest';
-import { extraction, model as says, operations, setUp, textsOf, user } from './support.ts';
-
-const ID = { scope: 'user', appName: 'default', userId: 'ada' } as const;
+import { extraction, ID, model as says, operations, setUp, textsOf, user } from './support.ts';
 
 async function all(store: MemoryStore): Promise<Memory[]> {
   const { items } = await store.query(ID, { filter: { includeInvalid: true }, k: 1000 });

@@ -2,8 +2,8 @@ import type { MemoryManager } from '../../../src/memory/manager.ts';
 import type { MemoryExtractor } from '../../../src/memory/types.ts';
 import { userScope } from '../../../src/memory/scopes.ts';
 
-/** In place of a model. */
-export const verbatim: MemoryExtractor = ({ messages }) => messages.map(({ content: [part] }) => part!.text!);
+/** Each message is a fact. */
+export const echoTexts: MemoryExtractor = ({ messages }) => messages.map(({ content: [part] }) => part!.text!);
 
 /**
  * So many sources say the same at once; two in three state it, the others are read.

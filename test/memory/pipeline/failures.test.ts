@@ -1,7 +1,7 @@
 /** What becomes of jobs when the model, a worker or the queue fails. */
 import { memoryManager, processMemoryJobs } from 'genkitx-agents/memory';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { extraction, operations, setUp, textsOf, until, user } from './support.ts';
+import { extraction, ID, operations, setUp, textsOf, until, user } from './support.ts';
 
 const source = { id: 'session-1' };
 const messages = [user('I always want a window seat.')];
@@ -237,7 +237,7 @@ describe('a job that fails', () => {
     });
     expect(await memory.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'committed' });
     expect(await textsOf(store)).toEqual(['The user flies often.', window]);
-    const { items } = await store.query({ scope: 'user', appName: 'default', userId: 'ada' });
+    const { items } = await store.query(ID);
     for (const { memory: kept } of items) {
       expect(kept).toMatchObject({ importance: 0.5, sources: [{ type: 'implicit' }] });
       expect(kept).not.toHaveProperty('data');
@@ -253,7 +253,7 @@ describe('a job that fails', () => {
     const { memory, model, scope, store } = setUp({ replies: [wrong, wrong] });
     expect(await memory.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'committed' });
     expect(JSON.stringify(model.requests[1])).toContain('messages may hold the numbers');
-    const { items } = await store.query({ scope: 'user', appName: 'default', userId: 'ada' });
+    const { items } = await store.query(ID);
     expect(items).toMatchObject([{ memory: { sources: [{ from: 0, to: 1 }] } }]);
   });
 
@@ -462,7 +462,7 @@ describe('two workers', () => {
         (i % 2 ? memory : other).ingest({ scope, source: { id: `s${i}` }, messages, wait: true }),
       ),
     );
-    const { items } = await store.query({ scope: 'user', appName: 'default', userId: 'ada' });
+    const { items } = await store.query(ID);
     expect(items).toHaveLength(1);
     expect(new Set(items[0]!.memory.sources.map(({ id }) => id)).size).toBe(50);
     expect(items[0]!.memory.confidence).toBeGreaterThan(0.95);

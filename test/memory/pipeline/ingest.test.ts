@@ -1,7 +1,7 @@
 /** What is learned from messages, once. */
 import type { MemoryExtractor } from 'genkitx-agents/memory';
 import { describe, expect, test } from 'vitest';
-import { extraction, model, operations, setUp, textsOf, user } from './support.ts';
+import { extraction, ID, model, operations, setUp, textsOf, user } from './support.ts';
 
 const source = { id: 'session-1', sessionId: 'session-1' };
 const messages = [user('I always want a window seat.'), model('Noted.')];
@@ -38,7 +38,7 @@ describe('ingest', () => {
       expect(status).toBe(i === 0 ? 'committed' : 'known');
     }
     expect(asked.requests).toHaveLength(1);
-    const { items } = await store.query({ scope: 'user', appName: 'default', userId: 'ada' });
+    const { items } = await store.query(ID);
     expect(items.map(({ memory: { revision, sources } }) => [revision, sources.length])).toEqual([[1, 1]]);
   });
 
@@ -102,10 +102,9 @@ describe('ingest', () => {
     clock.now += 1000;
     await memory.ingest({ scope, source: { id: 'session-2' }, messages: [user('I moved to Berlin.')], wait: true });
     expect(await textsOf(store)).toEqual(['The user lives in Berlin.']);
-    const id = { scope: 'user', appName: 'default', userId: 'ada' } as const;
-    const then = await store.query(id, { asOf: before });
+    const then = await store.query(ID, { asOf: before });
     expect(then.items.map((hit) => hit.memory.text)).toEqual(['The user lives in Paris.']);
-    const old = (await store.query(id, { filter: { includeInvalid: true } })).items.find(
+    const old = (await store.query(ID, { filter: { includeInvalid: true } })).items.find(
       ({ memory: { validTo } }) => validTo !== undefined,
     );
     expect(JSON.stringify(asked.requests[2])).not.toContain(old!.memory.id);
@@ -124,6 +123,6 @@ test('create states a fact anew each time', async () => {
   expect(await textsOf(store)).toEqual(['The user lives in Paris.']);
   await memory.prune({ maxMemories: 0 }, { scope });
   for (let i = 0; i < 2; i++) await create('The user likes tea.');
-  const { items } = await store.query({ scope: 'user', appName: 'default', userId: 'ada' });
+  const { items } = await store.query(ID);
   expect(items).toMatchObject([{ memory: { text: 'The user likes tea.', confidence: 0.99 } }]);
 });

@@ -1,9 +1,7 @@
 /** Profile, summary, procedures, memories of an app, topics with schemas. */
 import { z } from 'genkit';
 import { describe, expect, test } from 'vitest';
-import { ADA, extraction, model as says, operations, setUp, textsOf, user } from './support.ts';
-
-const ID = { scope: 'user', appName: 'default', userId: 'ada' } as const;
+import { ADA, extraction, ID, model as says, operations, setUp, textsOf, user } from './support.ts';
 
 test('the profile is kept up to date by the model, in the commit of the memories, and read at once', async () => {
   const { memory, model, scope } = setUp({

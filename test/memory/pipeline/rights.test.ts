@@ -12,7 +12,9 @@ import {
 } from 'genkitx-agents/memory';
 import { logger } from 'genkit/logging';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { INDEX_KIND } from '../../../src/memory/search/index-shards.ts';
 import { draft } from '../attach/support.ts';
+import { echoTexts } from './corroborate.ts';
 import {
   ADA,
   everything,
@@ -177,6 +179,9 @@ describe('forgetSource', () => {
     await queued.memory.ingest({ scope, source: { id: 'bad' }, memories: ['The canary waits.'] });
     const blended = (await store.query(ID, { k: 1000 })).items.filter((hit) => hit.memory.sources.length === 2);
     expect(blended.filter((hit) => hit.memory.text.includes('canary'))).toHaveLength(100);
+    await memory.search({ scope, query: 'canary' });
+    await memory.settled();
+    expect(JSON.stringify(await store.notes(ID, INDEX_KIND))).toContain('canary');
     expect(onDisk()).toContain('canary');
 
     const forgotten = await memory.forgetSource({ scope, source: 'bad' });
@@ -368,16 +373,22 @@ test('what is erased while a job works on it does not come back', async () => {
   expect(await everything(store)).not.toContain('canaries');
 });
 
-test('processMemoryJobs of an instance finds its managers, and sessions that were never enqueued', async () => {
-  const { ai, memory, store } = setUp({
-    extract: ({ messages }) => messages.map(({ content }) => content[0]!.text!),
-    worker: false,
-  });
+/** A store with a session of `ada` that was left an hour ago. */
+async function withIdleSession(): Promise<InMemorySessionStore> {
   const sessions = new InMemorySessionStore();
   const createdAt = new Date(Date.now() - 3_600_000).toISOString();
   const state = { messages: [user('I like tea.')] };
   const snapshot = { snapshotId: 'a', sessionId: 's', createdAt, status: 'completed', state } as const;
   await sessions.saveSnapshot('a', () => snapshot, { session: { ownerId: 'ada' } });
+  return sessions;
+}
+
+test('processMemoryJobs of an instance finds its managers, and sessions that were never enqueued', async () => {
+  const { ai, memory, store } = setUp({
+    extract: echoTexts,
+    worker: false,
+  });
+  const sessions = await withIdleSession();
   defineAgent(ai, { name: 'reminded', store: sessions, memory: memory.attach() });
   expect(await processMemoryJobs(ai)).toEqual({ done: 1, failed: 0, dead: 0, found: 1 });
   expect(await processMemoryJobs(ai)).toEqual({ done: 0, failed: 0, dead: 0, found: 0 });
@@ -387,11 +398,7 @@ test('processMemoryJobs of an instance finds its managers, and sessions that wer
 test('processMemoryJobs resolves when its jobs are done, also with an in-process worker, and leaves out closed managers', async () => {
   const slowly = { extract: async () => new Promise<string[]>((resolve) => setTimeout(resolve, 30, ['A fact.'])) };
   const { ai, memory, store } = setUp(slowly);
-  const sessions = new InMemorySessionStore();
-  const createdAt = new Date(Date.now() - 3_600_000).toISOString();
-  const state = { messages: [user('I like tea.')] };
-  const snapshot = { snapshotId: 'a', sessionId: 's', createdAt, status: 'completed', state } as const;
-  await sessions.saveSnapshot('a', () => snapshot, { session: { ownerId: 'ada' } });
+  const sessions = await withIdleSession();
   const closedOne = memoryManager(ai, { store, ...slowly });
   defineAgent(ai, { name: 'closed', store: sessions, memory: closedOne.attach() });
   await closedOne.close();

@@ -8,6 +8,8 @@ import {
   type MemoryStore,
 } from 'genkitx-agents/memory';
 import { expect, onTestFinished } from 'vitest';
+import { NOTES } from '../../../src/memory/pipeline/pipeline.ts';
+import { INDEX_KIND } from '../../../src/memory/search/index-shards.ts';
 import { scriptedModel, type ScriptedReply } from '../../support/scripted-model.ts';
 
 export const ADA = { auth: { uid: 'ada' } };
@@ -73,12 +75,11 @@ export async function until(condition: () => boolean): Promise<void> {
 export const ID = { scope: 'user', appName: 'default', userId: 'ada' } as const;
 export const DAY = 86_400_000;
 
-/** Everything that a store holds of the scope. */
+/** Everything that a store holds of the scope, the saved index of its search included. */
 export async function everything(store: MemoryStore): Promise<string> {
   const { items } = await store.query(ID, { filter: { includeInvalid: true }, k: 1000 });
   const revisions = await Promise.all(items.map(({ memory }) => store.revisions(ID, memory.id)));
-  const kinds = ['pipeline', 'quarantine', 'index:organized', 'index', 'index:lexical', 'index-shard'];
-  const notes = await Promise.all(kinds.map((kind) => store.notes(ID, kind)));
+  const notes = await Promise.all([...Object.values(NOTES), INDEX_KIND].map((kind) => store.notes(ID, kind)));
   return JSON.stringify([items, revisions, notes, (await store.listJobs({ limit: 1000 })).items]);
 }
 

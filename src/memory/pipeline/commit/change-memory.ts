@@ -5,7 +5,6 @@ import { countOf, withConfidence } from '../consolidate/confidence.ts';
 import { withoutEnd } from '../consolidate/working-memories.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { commitPlan } from './commit-plan.ts';
-import { withoutDerived } from './derived-notes.ts';
 
 type Stored = Pick<Pipeline, 'store' | 'now'>;
 
@@ -57,7 +56,8 @@ export async function removeMemory(pipeline: Stored, target: ScopeTarget, id: st
     const revision = await store.revision(target.id, target.options);
     const [memory] = await store.get(target.id, [id], target.options);
     if (!memory) throw notFound(`There is no memory ${quote(id)}.`);
-    return { revision, operations: [{ op: 'remove', id }, ...withoutDerived()] };
+    // The store drops derived notes with it.
+    return { revision, operations: [{ op: 'remove', id }] };
   });
 }
 

@@ -18,11 +18,6 @@ export async function readDerived(
   return Object.fromEntries(notes.map(({ key, value }) => [key, value]));
 }
 
-/** Removes the profile and the summary. */
-export function withoutDerived(): MemoryOperation[] {
-  return ['profile', 'summary'].map((key) => ({ op: 'note', kind: NOTES.derived, key, value: undefined }));
-}
-
 /** Writes the summary, and the profile if there are new facts and a model. */
 export async function derivedNotes(
   pipeline: Pipeline,

@@ -49,10 +49,7 @@ export function strongestOf(sources: readonly MemorySource[]): { best: MemorySou
 }
 
 /** A counter of a memory. */
-export function countOf(
-  memory: MemoryDraft,
-  name: 'contradictions' | 'successes' | 'failures' | 'furtherSources',
-): number {
+export function countOf(memory: MemoryDraft, name: 'contradictions' | 'successes' | 'failures'): number {
   return (memory[name] as number | undefined) ?? 0;
 }
 

@@ -165,7 +165,7 @@ export class WorkingMemories {
   #addSource(memory: MemoryDraft, candidate: Candidate, members: Partial<MemoryDraft>): void {
     const { sources } = memory;
     const change = isFull(sources)
-      ? { ...memory, furtherSources: countOf(memory, 'furtherSources') + 1 }
+      ? memory
       : {
           ...withSources(memory, [...sources, candidate.source]),
           topics: [...new Set([...memory.topics, ...candidate.topics])],
@@ -212,7 +212,7 @@ function isKnownFact(memory: MemoryDraft, source: MemorySource, successor: Memor
   const earlier = memory.sources.findLast(({ id }) => id === source.id);
   if (!earlier || !isRepetition(source, earlier)) return false;
   if (memory.validTo === undefined && isSameFact(memory.text, source.statement)) return true;
-  // The statement does not hold any more. The source makes it again if the same source replaced it, or in later messages of its session.
+  // The statement was replaced. It counts as new if its own source replaced it, or if it comes from later messages of the session.
   const isOfSuccessor = successor?.sources.some(({ id }) => id === source.id);
   const isLater = source.from !== undefined && earlier.to !== undefined && source.from >= earlier.to;
   return !isOfSuccessor && !isLater;

@@ -22,7 +22,7 @@ export const TRUST: Required<MemoryTrust> = { bootstrap: 0.95, explicit: 0.9, im
 
 const MAX_TEXT = 2_000;
 /** The limit for a candidate that is a whole message. */
-const MAX_VERBATIM = 8_000;
+export const MAX_VERBATIM = 8_000;
 
 /** The common origin of a job's candidates. */
 export interface Origin {
@@ -43,11 +43,11 @@ export function candidateOf(
   type: MemorySource['type'],
   range: { readonly from?: number; readonly to?: number },
   { source, sha256, trust, toolTtlMs, now }: Origin,
+  maxText = MAX_TEXT,
 ): Candidate {
   if (typeof fact?.text !== 'string') throw invalidArgument('A fact to remember must be a text, or have a text.');
   const { messages: _, isExplicit: __, kind = 'declarative', topics = [], importance = 0.5, ...rest } = fact;
-  const isVerbatim = (fact as { role?: unknown }).role !== undefined;
-  const text = beginning(fact.text.trim(), isVerbatim ? MAX_VERBATIM : MAX_TEXT);
+  const text = beginning(fact.text.trim(), maxText);
   const expiresAt = fact.expiresAt ?? (type === 'tool' ? new Date(now + toolTtlMs).toISOString() : undefined);
   const { id, sessionId, snapshotId, at } = source;
   return {

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { isListOf, isTextOrObject } from '../../../store/check-options.ts';
 import type { MessageData } from 'genkit';
 import { failedPrecondition, invalidArgument } from '../../../errors.ts';
 import { messageText } from '../../../session/log/transcript.ts';
@@ -8,12 +9,11 @@ import type { MemoryFact } from '../../types.ts';
 import { procedureText } from '../consolidate/procedures.ts';
 import { guardOf, type Guard } from '../guard/judge-text.ts';
 import type { Quarantined } from '../guard/quarantine-note.ts';
-import { isListOf, isTextOrObject } from '../ingest/check-ingest.ts';
 import { hashInRange } from '../ingest/ranges.ts';
 import type { FactsInput, JobInput, LearnInput } from '../jobs/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { withinTime, type AskModel } from './ask-model.ts';
-import { candidateOf, typeOfFact, type Candidate, type Origin } from './candidate.ts';
+import { candidateOf, MAX_VERBATIM, typeOfFact, type Candidate, type Origin } from './candidate.ts';
 import { distillProcedure, extractFacts, withoutPersons, type Extracted } from './extract.ts';
 
 /** The result of learning: candidates, quarantined texts, and the new summary. */
@@ -77,7 +77,7 @@ async function learnFromMessages(
   const { source, range, task } = input;
   const isVerbatim = task === 'verbatim' || (task === 'learn' && pipeline.extract === 'verbatim');
   const readsTools = task === 'procedure' || (!isVerbatim && pipeline.learnFromTools);
-  // No fact comes from the assistant, and each fact is checked as well. Without the assistant's question an answer says nothing.
+  // The assistant's messages are context: an answer needs its question, and no fact is taken from them. The extracted facts are checked.
   const checksAssistant = task === 'procedure' || isVerbatim || source.type !== undefined;
   const quarantined: Quarantined[] = [];
   const passed: PlacedMessage[] = [];
@@ -160,12 +160,10 @@ async function procedureCandidate(
 
 function verbatimCandidate(input: LearnInput, { position, message }: PlacedMessage, origin: Origin): Candidate {
   const source = { ...origin.source, sessionId: input.source.sessionId ?? input.source.id };
-  const fact = { text: messageText(message), role: message.role };
+  const fact = { text: messageText(message) };
   const range = { from: position, to: position + 1 };
-  return {
-    ...candidateOf(fact, input.source.type ?? 'implicit', range, { ...origin, source }),
-    role: message.role,
-  };
+  const type = input.source.type ?? 'implicit';
+  return { ...candidateOf(fact, type, range, { ...origin, source }, MAX_VERBATIM), role: message.role };
 }
 
 /** Rewrites candidates of an app, so that they contain nothing about persons. */

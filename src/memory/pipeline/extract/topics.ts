@@ -2,9 +2,8 @@ import { z } from 'genkit';
 import { toJsonSchema } from 'genkit/schema';
 import { invalidArgument } from '../../../errors.ts';
 import { markedLines } from '../../../session/log/transcript.ts';
-import { checkOptions, isObject, type OptionCheck } from '../../../store/check-options.ts';
+import { checkOptions, isListOf, isObject, isText, type OptionCheck } from '../../../store/check-options.ts';
 import type { BuiltInTopic, MemoryExample, MemoryTopic } from '../../types.ts';
-import { isListOf, isText } from '../ingest/check-ingest.ts';
 import { withoutNulls } from './ask-model.ts';
 
 const BUILT_IN: Readonly<Record<BuiltInTopic, string>> = {

@@ -6,19 +6,17 @@ import {
   checkOptions,
   isAny,
   isBoolean,
+  isListOf,
   isObject,
   isOneOf,
   isShare,
   isString,
+  isText,
   isTime,
   type OptionCheck,
 } from '../../../store/check-options.ts';
 import type { IngestOptions, IngestSource, MemoryFact } from '../../types.ts';
 import { checkCall, type Pipeline } from '../pipeline.ts';
-
-/** A string that is not blank. */
-export const isText: OptionCheck = (value) =>
-  typeof value === 'string' && value.trim() !== '' ? undefined : 'a string that is not blank';
 
 const isJson: OptionCheck = (value) => {
   try {
@@ -29,15 +27,6 @@ const isJson: OptionCheck = (value) => {
     return `plain JSON: ${error.message}`;
   }
 };
-
-/** A text, or an object. */
-export const isTextOrObject: OptionCheck = (value) => (typeof value === 'string' ? undefined : isObject(value));
-
-/** A list whose items pass a check. */
-export function isListOf(item: OptionCheck, items: string): OptionCheck {
-  return (value) =>
-    Array.isArray(value) && value.every((one) => item(one) === undefined) ? undefined : `a list of ${items}`;
-}
 
 const isPosition: OptionCheck = (value) =>
   Number.isInteger(value) && (value as number) >= 0 ? undefined : 'a position';

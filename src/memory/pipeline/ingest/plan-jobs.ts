@@ -8,8 +8,9 @@ import { procedureMark, shortHash, unreadRanges, type Range, type SourceNote } f
 
 /** The most bytes of a job's messages or facts: the whole job then stays within the limits of a store. */
 const MAX_BYTES = 384 * 1024;
-/** The most messages of a job: few enough for a model to read well; with `verbatim`, few enough for one commit. */
+/** The most messages of a job: few enough for a model to read well. */
 const MAX_MESSAGES = 80;
+/** The same if each becomes a memory: few enough for one commit. */
 const MAX_VERBATIM = 30;
 const MAX_FACTS = 30;
 /** The most characters of a text in a job. */

@@ -19,7 +19,7 @@ interface DialogueSession {
   readonly messages: Map<number, Set<number>>;
 }
 
-/** Whether a memory is a single message of a dialogue, as it was said. */
+/** Whether a source of a memory is exactly one message of a session. */
 export function isMessage({ sources }: Memory): boolean {
   return sources.some(isPlace);
 }

@@ -149,7 +149,7 @@ export class LexicalIndex {
   }
 
   #termsOf(memory: Memory): string[] {
-    const { language, content } = this.#vocabulary.contentOf(this.#vocabulary.read(textOf(memory)));
+    const { language, content } = this.#vocabulary.contentOf(this.#vocabulary.read(memory.text));
     this.#languages.add(language);
     return content.map((word) => this.#vocabulary.stem(word, language));
   }
@@ -158,9 +158,4 @@ export class LexicalIndex {
 /** The terms of the day on which a message was said. */
 function datesOf(memory: Memory): string[] {
   return isMessage(memory) ? dateTerms(memory.sources[0]!.at) : [];
-}
-
-/** The text, after the name of its `speaker` if the memory has one. */
-function textOf({ text, speaker }: Memory): string {
-  return typeof speaker === 'string' && !text.startsWith(speaker) ? `${speaker} ${text}` : text;
 }
