@@ -96,19 +96,20 @@ async function play(all: readonly Said[], report: Report, learn: Learn) {
 
 /** Enqueues, waits for the worker of this process, and searches. The model, a function, answers at once. */
 function learnWithManager(store: MemoryStore): { learn: Learn; close: () => Promise<void> } {
-  const waiting = new Map<string, () => void>();
+  const waiting = new Map<string, { resolve: () => void; reject: (error: Error) => void }>();
   const memory = memoryManager(genkit({}), {
     store,
     appName: APP,
     extract: ({ messages }) => messages.map(({ content }) => content[0]!.text!),
     onReport: ({ type, sourceId, error }) => {
-      if (type !== 'committed') throw new Error(`A job ended as ${type}. ${error ?? ''}`);
-      waiting.get(sourceId)!();
+      const { resolve, reject } = waiting.get(sourceId)!;
+      if (type === 'committed') resolve();
+      else reject(new Error(`A job ended as ${type}. ${error ?? ''}`));
     },
   });
   const learn: Learn = async ({ userId, id, text }) => {
     const scope = userScope({ appName: APP, userId });
-    const committed = new Promise<void>((resolve) => waiting.set(id, resolve));
+    const committed = new Promise<void>((resolve, reject) => waiting.set(id, { resolve, reject }));
     await memory.ingest({ scope, source: { id }, messages: [{ role: 'user', content: [{ text }] }] });
     await committed;
     const { memories } = await memory.search({ scope, query: text, deadlineMs: 60_000 });

@@ -1,10 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import type { ActionContext, Genkit, MessageData } from 'genkit';
 import type { EvaluatorArgument, Score } from 'genkit/evaluator';
-import { failedPrecondition, invalidArgument } from '../errors.ts';
-import { checkOptions, isActionArgument, isFunction, isListOf, isObject } from '../store/check-options.ts';
+import { logger } from 'genkit/logging';
+import { describeThrown, failedPrecondition, invalidArgument, quote } from '../errors.ts';
+import {
+  checkOptions,
+  isActionArgument,
+  isAny,
+  isFunction,
+  isListOf,
+  isObject,
+  isText,
+} from '../store/check-options.ts';
 import { checkMessages } from './pipeline/ingest/check-ingest.ts';
 import type { MemoryManager } from './manager.ts';
+import { targetOf } from './scopes.ts';
+import type { FailedCase } from './types.ts';
 
 /** Sessions of a user, and a question that what was learned from them helps to answer. */
 export interface MemoryTask {
@@ -20,7 +31,10 @@ export interface MemoryTask {
 export interface TaskEvaluation {
   /** The tasks. */
   tasks: readonly MemoryTask[];
-  /** Asks the agent as the user of the task, whom `context` names as `auth.uid`. Returns the agent's answer. */
+  /**
+   * Asks the agent as the user of the task, whom `context` names as `auth.uid`, and returns its answer. To be resolved when the turn is over:
+   * then the user's memories are erased. The agent's memory needs the scope `user`.
+   */
   answer: (task: { question: string; context: ActionContext }) => Promise<string>;
   /** The judge: an evaluator of Genkit. It gets the question as `input`, the answer as `output`, and the `reference`. */
   evaluator: EvaluatorArgument;
@@ -32,61 +46,99 @@ export interface TaskScores {
   readonly success: number;
   /** The tasks, in their order. */
   readonly tasks: readonly TaskScore[];
+  /** Tasks without a result, because a session was not learned from, `answer` failed, or the evaluator gave no score. They did not succeed. */
+  readonly failed: readonly FailedCase[];
 }
 
 /** The result of a task. */
 export interface TaskScore {
-  /** The agent's answer. */
-  readonly answer: string;
+  /** The agent's answer. Default: there is none; see `failed`. */
+  readonly answer?: string;
   /** Whether each score of the evaluator has the status `PASS`, or has no status and is `true`. */
   readonly isSuccess: boolean;
   /** The evaluator's scores. */
   readonly scores: readonly Score[];
 }
 
+type Learns = Pick<MemoryManager, 'scopeFor' | 'ingest' | 'jobs' | 'erase'>;
+
 const OPTIONS = {
   tasks: isListOf(isObject, '{ sessions, question }'),
   answer: isFunction,
   evaluator: isActionArgument,
 };
+const TASK = {
+  sessions: isListOf((value) => (Array.isArray(value) ? undefined : 'a list'), 'conversations'),
+  question: isText,
+  reference: isAny,
+};
 
-/** Learns from the sessions of each task, asks, and lets the evaluator judge the answers. Each task has a user of its own, who is erased. */
+/** Learns from the sessions of each task, asks, and lets the evaluator judge the answers. Each task has a user of its own. */
 export async function evaluateTasks(
-  manager: Pick<MemoryManager, 'scopeFor' | 'ingest' | 'erase'>,
-  ai: Pick<Genkit, 'evaluate'>,
+  manager: Learns,
+  ai: Pick<Genkit, 'evaluate' | 'registry'>,
   options: TaskEvaluation,
 ): Promise<TaskScores> {
   checkTasks(options);
   const { tasks, answer, evaluator } = options;
-  const answers: string[] = [];
-  for (const [i, { sessions, question }] of tasks.entries()) {
-    const context = { auth: { uid: `evaluation-${randomUUID()}` } };
-    const scope = manager.scopeFor('user', { context });
+  await assertDefined(ai, evaluator);
+  const answers: (string | undefined)[] = [];
+  const failed: FailedCase[] = [];
+  const dataset = [];
+  for (const [index, task] of tasks.entries()) {
+    const { question: input, reference } = task;
     try {
-      for (const [j, messages] of sessions.entries()) {
-        const { status } = await manager.ingest({ scope, source: { id: `session ${j}` }, messages, wait: true });
-        if (status !== 'committed')
-          throw failedPrecondition(`evaluateTasks: learning from tasks[${i}].sessions[${j}] ended as '${status}'.`);
-      }
-      answers.push(await answer({ question, context }));
-    } finally {
-      await manager.erase({ scope });
+      const output = await askAfterLearning(manager, task, answer);
+      answers[index] = output;
+      dataset.push({ testCaseId: String(index), input, output, reference });
+    } catch (error) {
+      failed.push({ index, error: error instanceof Error ? error.message : describeThrown(error) });
     }
   }
-  const dataset = tasks.map(({ question, reference }, i) => ({
-    testCaseId: String(i),
-    input: question,
-    output: answers[i],
-    reference,
-  }));
+  if (dataset.length === 0) throw failedPrecondition(`evaluateTasks: no task has an answer. ${failed[0]!.error}`);
   const judged = new Map((await ai.evaluate({ evaluator, dataset })).map((one) => [one.testCaseId, one.evaluation]));
-  const results = answers.map((text, i): TaskScore => {
-    const scores = [judged.get(String(i)) ?? []].flat();
+  const results = tasks.map((_, index): TaskScore => {
+    const answered = answers[index];
+    if (answered === undefined) return { isSuccess: false, scores: [] };
+    const scores = [judged.get(String(index)) ?? []].flat();
+    const fault = scores.length === 0 ? 'The evaluator gave no score.' : scores.find(({ error }) => error)?.error;
+    if (fault !== undefined) failed.push({ index, error: fault });
     const isSuccess =
-      scores.length > 0 && scores.every(({ status, score }) => (status ?? (score === true && 'PASS')) === 'PASS');
-    return { answer: text, isSuccess, scores };
+      fault === undefined && scores.every(({ status, score }) => (status ?? (score === true && 'PASS')) === 'PASS');
+    return { answer: answered, isSuccess, scores };
   });
-  return { success: results.filter(({ isSuccess }) => isSuccess).length / results.length, tasks: results };
+  const success = results.filter(({ isSuccess }) => isSuccess).length / results.length;
+  return { success, tasks: results, failed: failed.toSorted((a, b) => a.index - b.index) };
+}
+
+/** Its errors become those of `failed`. */
+async function askAfterLearning(
+  manager: Learns,
+  { sessions, question }: MemoryTask,
+  answer: TaskEvaluation['answer'],
+): Promise<string> {
+  const uid = `evaluation-${randomUUID()}`;
+  const context = { auth: { uid } };
+  const scope = manager.scopeFor('user', { context });
+  const { userId } = targetOf(scope).id as { userId?: string };
+  // It will be erased.
+  if (!userId?.includes(uid))
+    throw new Error(`The manager's userId must use auth.uid of the context; it names the user ${quote(userId ?? '')}.`);
+  try {
+    for (const [i, messages] of sessions.entries()) {
+      const { status } = await manager.ingest({ scope, source: { id: `session ${i}` }, messages, wait: true });
+      if (status === 'committed') continue;
+      const [job] = await manager.jobs.list({ scope });
+      throw new Error(`Learning from session ${i} ended as '${status}'. ${job?.error ?? ''}`.trimEnd());
+    }
+    const answered: unknown = await answer({ question, context });
+    if (typeof answered !== 'string') throw new Error('answer must return a text.');
+    return answered;
+  } finally {
+    await manager.erase({ scope }).catch((error: unknown) => {
+      logger.warn(`The memories of ${userId}, a user of evaluateTasks, could not be erased. ${describeThrown(error)}`);
+    });
+  }
 }
 
 function checkTasks(options: Partial<TaskEvaluation> | undefined): void {
@@ -94,12 +146,21 @@ function checkTasks(options: Partial<TaskEvaluation> | undefined): void {
   const { tasks, answer, evaluator } = options ?? {};
   if (!tasks?.length || !answer || evaluator === undefined)
     throw invalidArgument('evaluateTasks needs at least one of tasks, an answer function and an evaluator.');
-  for (const [i, { sessions, question }] of tasks.entries()) {
-    if (!Array.isArray(sessions))
-      throw invalidArgument(`evaluateTasks: tasks[${i}].sessions must be a list of conversations.`);
-    for (const [j, messages] of sessions.entries())
+  for (const [i, task] of tasks.entries()) {
+    checkOptions(`evaluateTasks: tasks[${i}]`, task, TASK);
+    const { sessions, question } = task;
+    if (sessions === undefined || question === undefined)
+      throw invalidArgument(`evaluateTasks: tasks[${i}] needs sessions and a question.`);
+    for (const [j, messages] of sessions.entries()) {
       checkMessages(`evaluateTasks: tasks[${i}].sessions[${j}]`, messages);
-    if (typeof question !== 'string' || question.trim() === '')
-      throw invalidArgument(`evaluateTasks: tasks[${i}].question must be a text that is not blank.`);
+      if (messages.length === 0) throw invalidArgument(`evaluateTasks: tasks[${i}].sessions[${j}] has no message.`);
+    }
   }
+}
+
+/** Before the first task, because the evaluator is asked after the last. */
+async function assertDefined({ registry }: Pick<Genkit, 'registry'>, evaluator: EvaluatorArgument): Promise<void> {
+  const name = typeof evaluator === 'string' ? evaluator : 'info' in evaluator ? evaluator.name : undefined;
+  if (name !== undefined && !(await registry.lookupAction(`/evaluator/${name}`)))
+    throw invalidArgument(`evaluateTasks: Genkit has no evaluator ${quote(name)}.`);
 }

@@ -1,6 +1,6 @@
 import type { ActionContext } from 'genkit';
 import { logger } from 'genkit/logging';
-import { invalidArgument, quote } from '../errors.ts';
+import { describeThrown, invalidArgument, quote } from '../errors.ts';
 import { assertId } from '../snapshot/ids.ts';
 import {
   checkOptions,
@@ -134,7 +134,13 @@ export function settleManager(
     limits: { ...LIMITS, ...limits },
     now: options.now ?? Date.now,
     random: options.random ?? Math.random,
-    report: onReport,
+    report: (report) => {
+      try {
+        onReport(report);
+      } catch (error) {
+        logger.error(`onReport of memoryManager threw; the work goes on. ${describeThrown(error)}`);
+      }
+    },
     appName,
     userIdOf: options.userId ?? verifiedUser,
     triggers: { ...TRIGGERS, ...generate },

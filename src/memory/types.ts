@@ -253,7 +253,7 @@ export interface MemoryManagerOptions {
   worker?: boolean;
   /** Bounds of the queue, of jobs and of model calls. */
   limits?: MemoryLimits;
-  /** Called with each report. It must not throw. Default: a full queue and dead jobs are logged. */
+  /** Called with each report. Default: a full queue and dead jobs are logged. */
   onReport?: (report: MemoryReport) => void;
   /** The time in ms since 1970. Default: the clock of this process. */
   now?: () => number;
@@ -403,11 +403,11 @@ export interface ExtractionScores {
   readonly failed: readonly FailedCase[];
 }
 
-/** A case without a usable answer of the model. */
+/** A case, or a task, without a result. */
 export interface FailedCase {
-  /** Its index in `cases`. */
+  /** Its index in `cases` or `tasks`. */
   readonly index: number;
-  /** What was wrong with the answer. */
+  /** What was wrong. */
   readonly error: string;
 }
 

@@ -150,3 +150,13 @@ test('two customers of one data folder have memories and conversations of their 
   expect(await recall(third)).toContain('express delivery');
   expect((await get<SnapshotList>(third, '/api/snapshots?sessionId=anas')).items).toHaveLength(3);
 });
+
+test('the offline rules keep what customers say about themselves, and no question or request', async () => {
+  const kept = (text: string) =>
+    findMemories({ messages: [{ role: 'user', content: [{ text }] }], positions: [0] } as never) as { text: string }[];
+  for (const said of ['I live in Paris.', 'My dog is called Rex.', "I don't drink coffee.", 'I am allergic to nuts!'])
+    expect(kept(`Hello!\n${said} Thanks.`)).toMatchObject([{ text: expect.stringContaining(said.slice(0, -1)) }]);
+  const others = ['Do I like tea', 'what is my name', 'Where do I live?', 'Can you forget that my dog is called Rex.'];
+  for (const said of [...others, 'Do not remember that I live in Paris.', 'I only want a refund.'])
+    expect(kept(said)).toEqual([]);
+});

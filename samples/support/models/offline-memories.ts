@@ -1,12 +1,15 @@
 import type { MemoryExtractor } from 'genkitx-agents/memory';
 
 const WORTH_IT = [
-  /\bI (?:(?:really|do not|don't|only|always|never|usually|often) )?(?:prefer|like|love|enjoy|hate|avoid|eat|drink|live|work|own|drive|speak|play)\b/i,
-  /\bI (?:always|never|usually|only)\b/i,
-  /\bI(?: am|'m) (?:not )?(?:allergic|intolerant|vegan|vegetarian|married|left-handed|colou?r-?blind|an? )\b/i,
+  /\bI (?:(?:really|do not|don't|only|always|never|usually|often|no longer) )?(?:prefer|like|love|enjoy|dislike|hate|avoid|eat|drink|live|work|own|drive|speak|play)\b/i,
+  /\bI (?:always|never|usually)\b/i,
+  /\bI(?: am|'m) (?:not )?(?:allergic|intolerant|vegan|vegetarian|married|left-handed|colou?r-?blind)\b/i,
   /\bI(?: have|'ve| just)? moved to\b/i,
-  /\bmy (?:favou?rite|name|birthday|wife|husband|partner|son|daughter|children|kids|brother|sister|mother|father|dog|cat|job|company|team)\b/i,
+  /\bmy (?:favou?rite|name|birthday|wife|husband|partner|son|daughter|children|kids|brother|sister|mother|father|dog|cat)\b/i,
 ];
+/** A question, or about remembering itself. */
+const NOT_WORTH_IT =
+  /\?$|^\s*(?:do|does|did|what|who|where|when|why|how|which)\b|\bforget\b|\b(?:not|n't|never) remember\b/i;
 
 /** How a request to remember something begins: `Remember that ...`, `Please remember: ...`. */
 const REQUEST = /^\s*(?:please,?\s+)?remember(?:\s*[:,]\s*|\s+)(?:that\s+)?(?=\S)/i;
@@ -30,15 +33,14 @@ export function memoryOf(sentence: string): string {
 }
 
 function isWorthIt(sentence: string): boolean {
-  return !sentence.endsWith('?') && WORTH_IT.some((pattern) => pattern.test(sentence));
+  return !NOT_WORTH_IT.test(sentence) && WORTH_IT.some((pattern) => pattern.test(sentence));
 }
 
 /** Finds what is worth remembering by a rule: sentences in which customers say who they are, or what they like or always do. */
 export const findMemories: MemoryExtractor = ({ messages, positions }) =>
   messages.flatMap(({ role, content }, i) => {
-    const sentences = content.flatMap(({ text = '' }) => text.split(/(?<=[.!?])\s+/));
-    const worthIt =
-      role === 'user' ? sentences.filter((one) => isWorthIt(one) && askedToForget(one) === undefined) : [];
+    const sentences = content.flatMap(({ text = '' }) => text.split(/(?<=[.!?])\s+|\n+/));
+    const worthIt = role === 'user' ? sentences.filter(isWorthIt) : [];
     return worthIt.map((sentence) => ({
       text: memoryOf(sentence.replace(REQUEST, '')),
       topics: ['USER_PREFERENCES'],

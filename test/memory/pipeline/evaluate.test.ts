@@ -2,7 +2,7 @@
 import { GenkitError } from 'genkit';
 import { defineAgent, InMemorySessionStore } from 'genkitx-agents';
 import { describe, expect, test, vi } from 'vitest';
-import { extraction, model as said, range, setUp, user } from './support.ts';
+import { extraction, model as said, range, setUp, textsOf, user } from './support.ts';
 
 test('evaluate tells precision, recall and F1 of the extraction', async () => {
   const { memory, store } = setUp({
@@ -102,10 +102,10 @@ describe('evaluateTasks', () => {
     return { ...set, judged, answer };
   }
 
-  test('learns, asks and lets an evaluator judge, each task as another user, of whom nothing is left', async () => {
+  test('learns, asks and lets an evaluator judge, each task as another user, of whom no memory is left', async () => {
     const { memory, store, judged, answer } = withAgent();
     const scores = await memory.evaluateTasks({ tasks: [paris, oslo], answer, evaluator: judge });
-    expect(scores).toMatchObject({ success: 0.5, tasks: [{ isSuccess: true }, { isSuccess: false }] });
+    expect(scores).toMatchObject({ success: 0.5, tasks: [{ isSuccess: true }, { isSuccess: false }], failed: [] });
     expect(scores.tasks[1]!.answer).toContain('Rome');
     expect(scores.tasks[1]!.answer).not.toContain('Paris');
     expect(judged.mock.calls.map(([{ input, reference }]) => [input, reference])).toEqual([
@@ -122,7 +122,7 @@ describe('evaluateTasks', () => {
     [{ score: 0.9 }, 0],
     [{ score: 0.1, status: 'PASS' }, 1],
     [[{ status: 'PASS' }, { status: 'FAIL' }], 0],
-    [{ error: 'The judge is ill.' }, 0],
+    [{ score: true, error: 'The judge is ill.' }, 0],
   ])('counts %j as %i successes', async (evaluation, success) => {
     const { ai, memory, answer } = withAgent();
     ai.defineEvaluator({ name: 'other', displayName: 'other', definition: 'other' }, async ({ testCaseId }) => ({
@@ -132,16 +132,60 @@ describe('evaluateTasks', () => {
     expect(await memory.evaluateTasks({ tasks: [paris], answer, evaluator: 'other' })).toMatchObject({ success });
   });
 
-  test('says which session could not be learned from, and leaves nothing of its user', async () => {
-    const { memory, store, answer } = withAgent({ consent: 'off' });
+  test('goes on after a task without a result, and says why', async () => {
+    let sessions = 0;
+    const set = withAgent({
+      extract: ({ messages }) => {
+        if (sessions++ === 0) throw new Error('The model is away.');
+        return messages.map(({ content }) => content[0]!.text!);
+      },
+      limits: { maxAttempts: 1 },
+    });
+    set.ai.defineEvaluator({ name: 'ill', displayName: 'ill', definition: 'ill' }, async () => {
+      throw new Error('The judge is ill.');
+    });
+    const asked = vi.fn();
+    const answer = async (task: { question: string; context: object }) => {
+      asked();
+      if (asked.mock.calls.length === 1) throw new Error('The agent is down.');
+      return asked.mock.calls.length === 2 ? (7 as never) : set.answer(task);
+    };
+    const tasks = [paris, paris, paris, paris];
+    const scores = await set.memory.evaluateTasks({ tasks, answer, evaluator: 'ill' });
+    expect(scores).toMatchObject({ success: 0 });
+    expect(scores.failed).toMatchObject([
+      { index: 0, error: expect.stringContaining("session 0 ended as 'failed'. The model is away.") },
+      { index: 1, error: 'The agent is down.' },
+      { index: 2, error: 'answer must return a text.' },
+      { index: 3, error: expect.stringContaining('The judge is ill.') },
+    ]);
+    expect(scores.tasks.map((task) => task.answer !== undefined)).toEqual([false, false, false, true]);
+    expect((await set.store.listJobs()).items).toEqual([]);
+  });
+
+  test('throws when no task has an answer', async () => {
+    const { memory, judged, answer } = withAgent({ consent: 'off' });
     const run = memory.evaluateTasks({ tasks: [paris], answer, evaluator: judge });
-    await expect(run).rejects.toThrow("tasks[0].sessions[0] ended as 'refused'");
-    expect((await store.listJobs()).items).toEqual([]);
+    await expect(run).rejects.toThrow("no task has an answer. Learning from session 0 ended as 'refused'.");
+    expect(judged).not.toHaveBeenCalled();
+  });
+
+  test('touches no user that is not its own', async () => {
+    const { memory, scope, store, answer } = withAgent({ userId: () => 'ada' });
+    await memory.ingest({ scope, source: { id: 's' }, messages: [user('I love tea.')], wait: true });
+    const run = memory.evaluateTasks({ tasks: [paris], answer, evaluator: judge });
+    await expect(run).rejects.toThrow(
+      'The manager\'s userId must use auth.uid of the context; it names the user "ada".',
+    );
+    expect(await textsOf(store)).toEqual(['I love tea.']);
   });
 
   test.each([
     [{ tasks: [] }, 'at least one of tasks'],
-    [{ tasks: [{ ...paris, question: ' ' }] }, 'tasks[0].question must be a text'],
+    [{ tasks: [{ ...paris, question: ' ' }] }, 'tasks[0]: question must be a string that is not blank'],
+    [{ tasks: [{ ...paris, sessions: [[]] }] }, 'tasks[0].sessions[0] has no message'],
+    [{ tasks: [{ ...paris, answer: 'Paris' }] }, "no option 'answer'"],
+    [{ evaluator: 'unheard of', tasks: [paris] }, 'no evaluator "unheard of"'],
     [{ tasks: [{ ...paris, sessions: [[{ role: 'user' }]] }] }, 'tasks[0].sessions[0]'],
     [{ tasks: [paris], judge }, "no option 'judge'"],
   ])('refuses %j', async (options, says) => {

@@ -1,6 +1,8 @@
 /** What becomes of jobs when the model, a worker or the queue fails. */
+import { logger } from 'genkit/logging';
 import { memoryManager, processMemoryJobs } from 'genkitx-agents/memory';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { echoTexts } from './corroborate.ts';
 import { extraction, ID, operations, setUp, textsOf, until, user } from './support.ts';
 
 const source = { id: 'session-1' };
@@ -264,6 +266,21 @@ describe('a job that fails', () => {
     const [job] = await memory.jobs.list();
     expect(job).toMatchObject({ state: 'waiting', attempts: 1, error: expect.stringContaining('malformed twice') });
   });
+});
+
+test('an onReport that throws is logged, and the next job is worked on', async () => {
+  const error = vi.spyOn(logger, 'error').mockImplementation(() => {});
+  onTestFinished(() => error.mockRestore());
+  const onReport = () => {
+    throw new Error('The listener is broken.');
+  };
+  const { memory, scope, store } = setUp({ extract: echoTexts, onReport });
+  await memory.ingest({ scope, source, messages });
+  await memory.ingest({ scope, source: { id: 'session-2' }, messages: [user('I like tea.')] });
+  await memory.settled();
+  expect(await textsOf(store)).toEqual(['I always want a window seat.', 'I like tea.']);
+  expect(error).toHaveBeenCalledTimes(2);
+  expect(error).toHaveBeenCalledWith(expect.stringContaining('The listener is broken.'));
 });
 
 describe('a job whose embedder does not answer', () => {
