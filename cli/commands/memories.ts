@@ -253,7 +253,7 @@ async function list(io: Io, flags: ListFlags, { manager, caller }: OpenMemories)
   if (!json)
     await io.print(
       found.length === 0
-        ? "No memories in this scope; 'memories list' without --app shows the scopes.\n"
+        ? "No memories to show; 'memories list' without --app shows the scopes.\n"
         : memoryTable(found),
     );
   if (hasMore) io.say(`There are more; --limit says how many to show (now ${limit}).`);

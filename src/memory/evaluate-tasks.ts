@@ -33,7 +33,7 @@ export interface TaskEvaluation {
   tasks: readonly MemoryTask[];
   /**
    * Asks the agent as the user of the task, whom `context` names as `auth.uid`, and returns its answer. To be resolved when the turn is over:
-   * then the user's memories are erased. The agent's memory needs the scope `user`.
+   * then the user's memories are erased. The agent needs a store, and a memory whose first scope is `user`.
    */
   answer: (task: { question: string; context: ActionContext }) => Promise<string>;
   /** The judge: an evaluator of Genkit. It gets the question as `input`, the answer as `output`, and the `reference`. */
@@ -46,7 +46,7 @@ export interface TaskScores {
   readonly success: number;
   /** The tasks, in their order. */
   readonly tasks: readonly TaskScore[];
-  /** Tasks without a result, because a session was not learned from, `answer` failed, or the evaluator gave no score. They did not succeed. */
+  /** Tasks without a result: a session was not learned from, `answer` failed, or the evaluator failed or gave no score. They did not succeed. */
   readonly failed: readonly FailedCase[];
 }
 
@@ -54,7 +54,7 @@ export interface TaskScores {
 export interface TaskScore {
   /** The agent's answer. Default: there is none; see `failed`. */
   readonly answer?: string;
-  /** Whether each score of the evaluator has the status `PASS`, or has no status and is `true`. */
+  /** Whether the task has a result, and each score of the evaluator the status `PASS`, or no status and the value `true`. */
   readonly isSuccess: boolean;
   /** The evaluator's scores. */
   readonly scores: readonly Score[];
@@ -73,42 +73,35 @@ const TASK = {
   reference: isAny,
 };
 
-/** Learns from the sessions of each task, asks, and lets the evaluator judge the answers. Each task has a user of its own. */
+/** Learns from the sessions of each task, asks, and lets the evaluator judge the answer. Each task has a user of its own. */
 export async function evaluateTasks(
   manager: Learns,
   ai: Pick<Genkit, 'evaluate' | 'registry'>,
   options: TaskEvaluation,
 ): Promise<TaskScores> {
   checkTasks(options);
-  const { tasks, answer, evaluator } = options;
-  await assertDefined(ai, evaluator);
-  const answers: (string | undefined)[] = [];
+  const evaluator = await defined(ai, options.evaluator);
+  const results: TaskScore[] = [];
   const failed: FailedCase[] = [];
-  const dataset = [];
-  for (const [index, task] of tasks.entries()) {
+  for (const [index, task] of options.tasks.entries()) {
     const { question: input, reference } = task;
+    let answer: string | undefined;
     try {
-      const output = await askAfterLearning(manager, task, answer);
-      answers[index] = output;
-      dataset.push({ testCaseId: String(index), input, output, reference });
+      answer = await askAfterLearning(manager, task, options.answer);
+      const [judged] = await ai.evaluate({ evaluator, dataset: [{ input, output: answer, reference }] });
+      const scores = [judged?.evaluation ?? []].flat();
+      const fault = scores.length === 0 ? 'The evaluator gave no score.' : scores.find(({ error }) => error)?.error;
+      if (fault !== undefined) throw new Error(fault);
+      const isSuccess = scores.every(({ status, score }) => (status ?? (score === true && 'PASS')) === 'PASS');
+      results.push({ answer, isSuccess, scores });
     } catch (error) {
       failed.push({ index, error: error instanceof Error ? error.message : describeThrown(error) });
+      results.push({ ...(answer !== undefined && { answer }), isSuccess: false, scores: [] });
     }
   }
-  if (dataset.length === 0) throw failedPrecondition(`evaluateTasks: no task has an answer. ${failed[0]!.error}`);
-  const judged = new Map((await ai.evaluate({ evaluator, dataset })).map((one) => [one.testCaseId, one.evaluation]));
-  const results = tasks.map((_, index): TaskScore => {
-    const answered = answers[index];
-    if (answered === undefined) return { isSuccess: false, scores: [] };
-    const scores = [judged.get(String(index)) ?? []].flat();
-    const fault = scores.length === 0 ? 'The evaluator gave no score.' : scores.find(({ error }) => error)?.error;
-    if (fault !== undefined) failed.push({ index, error: fault });
-    const isSuccess =
-      fault === undefined && scores.every(({ status, score }) => (status ?? (score === true && 'PASS')) === 'PASS');
-    return { answer: answered, isSuccess, scores };
-  });
-  const success = results.filter(({ isSuccess }) => isSuccess).length / results.length;
-  return { success, tasks: results, failed: failed.toSorted((a, b) => a.index - b.index) };
+  if (failed.length === results.length)
+    throw failedPrecondition(`evaluateTasks: no task has a result. ${failed[0]!.error}`);
+  return { success: results.filter(({ isSuccess }) => isSuccess).length / results.length, tasks: results, failed };
 }
 
 /** Its errors become those of `failed`. */
@@ -118,12 +111,11 @@ async function askAfterLearning(
   answer: TaskEvaluation['answer'],
 ): Promise<string> {
   const uid = `evaluation-${randomUUID()}`;
-  const context = { auth: { uid } };
-  const scope = manager.scopeFor('user', { context });
+  const scope = manager.scopeFor('user', { context: { auth: { uid } } });
   const { userId } = targetOf(scope).id as { userId?: string };
   // It will be erased.
   if (!userId?.includes(uid))
-    throw new Error(`The manager's userId must use auth.uid of the context; it names the user ${quote(userId ?? '')}.`);
+    throw new Error(`The manager's userId must contain auth.uid of the context; it is ${quote(userId ?? '')}.`);
   try {
     for (const [i, messages] of sessions.entries()) {
       const { status } = await manager.ingest({ scope, source: { id: `session ${i}` }, messages, wait: true });
@@ -131,12 +123,12 @@ async function askAfterLearning(
       const [job] = await manager.jobs.list({ scope });
       throw new Error(`Learning from session ${i} ended as '${status}'. ${job?.error ?? ''}`.trimEnd());
     }
-    const answered: unknown = await answer({ question, context });
+    const answered: unknown = await answer({ question, context: { auth: { uid } } });
     if (typeof answered !== 'string') throw new Error('answer must return a text.');
     return answered;
   } finally {
     await manager.erase({ scope }).catch((error: unknown) => {
-      logger.warn(`The memories of ${userId}, a user of evaluateTasks, could not be erased. ${describeThrown(error)}`);
+      logger.warn(`User ${userId} of evaluateTasks could not be erased completely. ${describeThrown(error)}`);
     });
   }
 }
@@ -158,9 +150,13 @@ function checkTasks(options: Partial<TaskEvaluation> | undefined): void {
   }
 }
 
-/** Before the first task, because the evaluator is asked after the last. */
-async function assertDefined({ registry }: Pick<Genkit, 'registry'>, evaluator: EvaluatorArgument): Promise<void> {
-  const name = typeof evaluator === 'string' ? evaluator : 'info' in evaluator ? evaluator.name : undefined;
-  if (name !== undefined && !(await registry.lookupAction(`/evaluator/${name}`)))
-    throw invalidArgument(`evaluateTasks: Genkit has no evaluator ${quote(name)}.`);
+/** The evaluator, if Genkit has it. */
+async function defined(
+  { registry }: Pick<Genkit, 'registry'>,
+  evaluator: EvaluatorArgument,
+): Promise<EvaluatorArgument> {
+  if (typeof evaluator === 'function') return evaluator;
+  const name = typeof evaluator === 'string' ? evaluator : evaluator.name;
+  if (await registry.lookupAction(`/evaluator/${name}`)) return name;
+  throw invalidArgument(`evaluateTasks: Genkit has no evaluator ${quote(name)}.`);
 }

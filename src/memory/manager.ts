@@ -518,7 +518,7 @@ export class MemoryManager {
    * Measures how often an agent with this memory solves a task: learns from the task's sessions, asks, and lets a Genkit evaluator judge the
    * answers. Each task has a user of its own, `evaluation-` and a UUID, whose memories are erased afterwards.
    *
-   * @throws `INVALID_ARGUMENT` for options, and an evaluator that is not defined; `FAILED_PRECONDITION` when no task has an answer.
+   * @throws `INVALID_ARGUMENT` for options, and an evaluator that is not defined; `FAILED_PRECONDITION` when no task has a result.
    */
   async evaluateTasks(options: TaskEvaluation): Promise<TaskScores> {
     return evaluateTasks(this, this.#pipeline.ai, options);

@@ -146,7 +146,7 @@ describe('memories', () => {
     const listed = jsonLinesOf((await cli(['memories', 'list', ...store, ...scope, '--json'])).out);
     expect(new Set(listed.map(({ id }) => id))).toEqual(new Set(['m0', 'm1']));
     expect((await cli(['memories', 'list', ...store, '--app', 'shop', '--user', 'bob'])).out).toBe(
-      "No memories in this scope; 'memories list' without --app shows the scopes.\n",
+      "No memories to show; 'memories list' without --app shows the scopes.\n",
     );
     const found = (await cli(['memories', 'search', 'where to sit, a seat?', ...store, ...scope])).out;
     expect(found).toMatch(/^SCORE +RELEVANCE +RECENCY/);

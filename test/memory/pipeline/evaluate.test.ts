@@ -106,11 +106,15 @@ describe('evaluateTasks', () => {
     const { memory, store, judged, answer } = withAgent();
     const scores = await memory.evaluateTasks({ tasks: [paris, oslo], answer, evaluator: judge });
     expect(scores).toMatchObject({ success: 0.5, tasks: [{ isSuccess: true }, { isSuccess: false }], failed: [] });
+    expect(await memory.evaluateTasks({ tasks: [paris], answer, evaluator: { name: judge } })).toMatchObject({
+      success: 1,
+    });
     expect(scores.tasks[1]!.answer).toContain('Rome');
     expect(scores.tasks[1]!.answer).not.toContain('Paris');
     expect(judged.mock.calls.map(([{ input, reference }]) => [input, reference])).toEqual([
       [paris.question, 'Paris'],
       [oslo.question, 'Oslo'],
+      [paris.question, 'Paris'],
     ]);
     for (const scope of (await store.listScopes()).items)
       expect((await store.query(scope, { filter: { includeInvalid: true } })).items).toEqual([]);
@@ -122,7 +126,6 @@ describe('evaluateTasks', () => {
     [{ score: 0.9 }, 0],
     [{ score: 0.1, status: 'PASS' }, 1],
     [[{ status: 'PASS' }, { status: 'FAIL' }], 0],
-    [{ score: true, error: 'The judge is ill.' }, 0],
   ])('counts %j as %i successes', async (evaluation, success) => {
     const { ai, memory, answer } = withAgent();
     ai.defineEvaluator({ name: 'other', displayName: 'other', definition: 'other' }, async ({ testCaseId }) => ({
@@ -141,8 +144,9 @@ describe('evaluateTasks', () => {
       },
       limits: { maxAttempts: 1 },
     });
-    set.ai.defineEvaluator({ name: 'ill', displayName: 'ill', definition: 'ill' }, async () => {
-      throw new Error('The judge is ill.');
+    set.ai.defineEvaluator({ name: 'ill', displayName: 'ill', definition: 'ill' }, async ({ testCaseId }) => {
+      if (asked.mock.calls.length === 3) throw new Error('The judge is ill.');
+      return { testCaseId, evaluation: { score: true } };
     });
     const asked = vi.fn();
     const answer = async (task: { question: string; context: object }) => {
@@ -150,23 +154,23 @@ describe('evaluateTasks', () => {
       if (asked.mock.calls.length === 1) throw new Error('The agent is down.');
       return asked.mock.calls.length === 2 ? (7 as never) : set.answer(task);
     };
-    const tasks = [paris, paris, paris, paris];
+    const tasks = [paris, paris, paris, paris, paris];
     const scores = await set.memory.evaluateTasks({ tasks, answer, evaluator: 'ill' });
-    expect(scores).toMatchObject({ success: 0 });
+    expect(scores).toMatchObject({ success: 0.2 });
     expect(scores.failed).toMatchObject([
       { index: 0, error: expect.stringContaining("session 0 ended as 'failed'. The model is away.") },
       { index: 1, error: 'The agent is down.' },
       { index: 2, error: 'answer must return a text.' },
       { index: 3, error: expect.stringContaining('The judge is ill.') },
     ]);
-    expect(scores.tasks.map((task) => task.answer !== undefined)).toEqual([false, false, false, true]);
+    expect(scores.tasks.map((task) => task.answer !== undefined)).toEqual([false, false, false, true, true]);
     expect((await set.store.listJobs()).items).toEqual([]);
   });
 
-  test('throws when no task has an answer', async () => {
+  test('throws when no task has a result', async () => {
     const { memory, judged, answer } = withAgent({ consent: 'off' });
     const run = memory.evaluateTasks({ tasks: [paris], answer, evaluator: judge });
-    await expect(run).rejects.toThrow("no task has an answer. Learning from session 0 ended as 'refused'.");
+    await expect(run).rejects.toThrow("no task has a result. Learning from session 0 ended as 'refused'.");
     expect(judged).not.toHaveBeenCalled();
   });
 
@@ -174,9 +178,7 @@ describe('evaluateTasks', () => {
     const { memory, scope, store, answer } = withAgent({ userId: () => 'ada' });
     await memory.ingest({ scope, source: { id: 's' }, messages: [user('I love tea.')], wait: true });
     const run = memory.evaluateTasks({ tasks: [paris], answer, evaluator: judge });
-    await expect(run).rejects.toThrow(
-      'The manager\'s userId must use auth.uid of the context; it names the user "ada".',
-    );
+    await expect(run).rejects.toThrow('The manager\'s userId must contain auth.uid of the context; it is "ada".');
     expect(await textsOf(store)).toEqual(['I love tea.']);
   });
 
@@ -185,6 +187,7 @@ describe('evaluateTasks', () => {
     [{ tasks: [{ ...paris, question: ' ' }] }, 'tasks[0]: question must be a string that is not blank'],
     [{ tasks: [{ ...paris, sessions: [[]] }] }, 'tasks[0].sessions[0] has no message'],
     [{ tasks: [{ ...paris, answer: 'Paris' }] }, "no option 'answer'"],
+    [{ evaluator: { name: 'unheard of' }, tasks: [paris] }, 'no evaluator "unheard of"'],
     [{ evaluator: 'unheard of', tasks: [paris] }, 'no evaluator "unheard of"'],
     [{ tasks: [{ ...paris, sessions: [[{ role: 'user' }]] }] }, 'tasks[0].sessions[0]'],
     [{ tasks: [paris], judge }, "no option 'judge'"],
