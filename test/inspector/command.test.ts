@@ -12,9 +12,10 @@ import { buildPackage, COMMAND, DIST } from '../cli/support/built-cli.ts';
 import { runCli } from '../cli/support/run-cli.ts';
 import { Visitor } from './support/open.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-inspect-test-'));
+let folder: string;
 
 beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-inspect-test-'));
   buildPackage();
   const store = new FileSessionStore(folder, { durability: 'fast' });
   await store.saveSnapshot('a', () => ({ sessionId: 's', createdAt: new Date().toISOString(), status: 'completed' }));

@@ -1,17 +1,13 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { FileMemoryStore } from 'genkitx-agents/memory';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ADA, put } from '../../../conformance/memory/support/drafts.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { childScript } from '../../../support/child-script.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'memories-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
 it('50 corroborations by 2 processes are 50, and 24 jobs are done once each', async () => {
+  const folder = temporaryFolder();
   const store = new FileMemoryStore(folder, { durability: 'fast' });
   await store.commit(ADA, [put('seat', { times: 0 })]);
   for (let i = 0; i < 24; i++) {
