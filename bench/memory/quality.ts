@@ -18,7 +18,6 @@ const NEGATION = /\b(?:no|not|never|none|nothing|without|cannot)\b|n't\b/i;
 const IGNORED = new Set([...stopwords, 'user', "user's", 'customer', 'says']);
 
 const user = (text: string): MessageData => ({ role: 'user', content: [{ text }] });
-const everything: MemoryExtractor = ({ messages }) => messages.map(({ content }) => content[0]!.text!);
 
 /** @param report Gets the figures. */
 export async function benchMemoryQuality(report: Report): Promise<void> {
@@ -29,12 +28,12 @@ export async function benchMemoryQuality(report: Report): Promise<void> {
 /** The rules with which the sample learns without a model, beside keeping each message. */
 async function benchExtraction(report: Report): Promise<void> {
   const cases = CONVERSATIONS.map(({ said, expected }) => ({ messages: said.map(user), expected }));
-  const scoresOf = (extract: MemoryExtractor) =>
+  const scoresOf = (extract: MemoryExtractor | 'verbatim') =>
     memoryManager(genkit({}), { store: new InMemoryMemoryStore(), extract, worker: false }).evaluate({
       cases,
       isSame: isSameFact,
     });
-  const [ours, theirs] = [await scoresOf(findMemories), await scoresOf(everything)];
+  const [ours, theirs] = [await scoresOf(findMemories), await scoresOf('verbatim')];
   const figure = (name: string, part: 'precision' | 'recall' | 'f1'): void =>
     report.add({
       name: `extraction by the sample's rules, ${CONVERSATIONS.length} conversations: ${name}`,
