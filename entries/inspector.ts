@@ -2,7 +2,5 @@
 export { inspector, type Inspector } from '../src/inspector/inspector.ts';
 export type { InspectorOptions } from '../src/inspector/options.ts';
 export type { MemoryManager } from '../src/memory/manager.ts';
-export type { MemorySearch } from '../src/memory/search/memory-search.ts';
 export type { AgentSource, ServedAction, ServedAgent, ServedAgents } from '../src/server/request/routes.ts';
-export type { MemoryStore } from '../src/store/memory/contract.ts';
 export { nodeListener, type NodeListener } from '../src/server/node-listener.ts';

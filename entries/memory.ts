@@ -16,9 +16,7 @@ export {
 export type * from '../src/store/memory/contract.ts';
 export type { SnapshotPathPrefix } from '../src/store/name-tenant.ts';
 export type { Page } from '../src/store/contract.ts';
-export { MemorySearch } from '../src/memory/search/memory-search.ts';
 export type * from '../src/memory/search/types.ts';
-export type { SearchClock } from '../src/memory/search/deadline.ts';
 export type { MemoryLanguage } from '../src/memory/search/lexical/languages.ts';
 export type { Durability } from '../stores/file/disk/store-folder.ts';
 export type { Encryption } from '../src/store/encryption/encryption.ts';

@@ -22,7 +22,7 @@ export interface AgentRuntimeOptions extends RuntimeDefaults {
 /** Options of the inspector beside the agents. */
 export interface MountedInspectorOptions extends Pick<
   InspectorOptions,
-  'memory' | 'memorySearch' | 'context' | 'readOnly' | 'hosts' | 'pollIntervalMs' | 'nodeEnv' | 'onAddress'
+  'memory' | 'context' | 'readOnly' | 'hosts' | 'pollIntervalMs' | 'nodeEnv' | 'onAddress'
 > {
   /** The path below that of the agents, for example `/inspect`. */
   readonly path: string;

@@ -1,9 +1,11 @@
 /** Memory search: evidence found in long dialogues, by words alone, and how long a search takes. */
+import { genkit } from 'genkitx-agents';
 import {
   InMemoryMemoryStore,
-  MemorySearch,
+  memoryManager,
+  userScope,
   type MemoryDraft,
-  type MemoryScopeId,
+  type MemoryManager,
   type MemoryStore,
 } from 'genkitx-agents/memory';
 import { FieldValue, Firestore } from '@google-cloud/firestore';
@@ -101,9 +103,9 @@ async function openSearch({ messages }: Dialogue): Promise<Find> {
     store,
     messages.map((message) => draft(message, '')),
   );
-  const search = new MemorySearch(store);
+  const search = searchOf(store);
   return async (query) => {
-    const { memories } = await search.search({ scope: SCOPE, query, k: 10, deadlineMs: 60_000 });
+    const { memories } = await search.search({ scope: USER, query, k: 10, deadlineMs: 60_000 });
     return memories.map(({ memory }) => memory.id);
   };
 }
@@ -114,7 +116,16 @@ async function openMiniSearch({ messages }: Dialogue): Promise<Find> {
   return async (query) => index.search(query).map(({ id }) => id as string);
 }
 
-const SCOPE: MemoryScopeId = { scope: 'user', appName: 'bench', userId: 'one' };
+const SCOPE = { scope: 'user', appName: 'bench', userId: 'one' } as const;
+const USER = userScope(SCOPE);
+
+/** A manager that only searches. */
+function searchOf(store: MemoryStore, vectorOf?: () => number[]): Pick<MemoryManager, 'search'> {
+  const ai = genkit({});
+  const embedder =
+    vectorOf && ai.defineEmbedder({ name: 'random' }, async () => ({ embeddings: [{ embedding: vectorOf() }] }));
+  return memoryManager(ai, { store, worker: false, ...(embedder && { embedder }) });
+}
 
 /** A message, kept word for word. */
 function draft({ id, session, index, at, speaker, text }: CorpusMessage, dialogue: string): MemoryDraft {
@@ -155,15 +166,15 @@ async function benchSpeed(report: Report, corpus: readonly Dialogue[], size: key
   const questions = corpus.flatMap((dialogue) => dialogue.questions.map(({ text }) => text));
   const store = new InMemoryMemoryStore();
   await fill(store, drafts);
-  const search = new MemorySearch(store);
+  const search = searchOf(store);
   const bare = new MiniSearch({ fields: ['text'] });
   bare.addAll(drafts);
   const random = new Random(size);
   const times = { ours: [] as number[], bare: [] as number[] };
-  for (const query of questions.slice(0, 30)) await search.search({ scope: SCOPE, query, deadlineMs: 600_000 });
+  for (const query of questions.slice(0, 30)) await search.search({ scope: USER, query, deadlineMs: 600_000 });
   for (let i = 0; i < SEARCHES; i++) {
     const query = random.pick(questions);
-    times.ours.push(await timed(() => search.search({ scope: SCOPE, query })));
+    times.ours.push(await timed(() => search.search({ scope: USER, query })));
     times.bare.push(await timed(async () => bare.search(query)));
     report.progress(1);
   }
@@ -186,11 +197,11 @@ async function benchVectors(report: Report, size: number): Promise<void> {
   const store = new InMemoryMemoryStore();
   const vectors: number[][] = [];
   await fill(store, messages.slice(0, size), () => (vectors.push(vector()), vectors.at(-1)!));
-  const search = new MemorySearch(store, { embed: async () => vector() });
+  const search = searchOf(store, vector);
   const times = { ours: [] as number[], bare: [] as number[] };
   for (let i = 0; i < SEARCHES; i++) {
     times.ours.push(
-      await timed(() => search.search({ scope: SCOPE, query: 'Where does she live now?', deadlineMs: 60_000 })),
+      await timed(() => search.search({ scope: USER, query: 'Where does she live now?', deadlineMs: 60_000 })),
     );
     const query = vector();
     times.bare.push(await timed(async () => vectors.map((known) => dot(known, query)).toSorted((a, b) => b - a)));
@@ -221,8 +232,8 @@ async function benchFirestoreVectors(report: Report, corpus: readonly Dialogue[]
       return values;
     });
     await writer.close();
-    const search = new MemorySearch(store, { embed: async () => vector() });
-    const find = () => search.search({ scope: SCOPE, query: 'Where does she live now?', deadlineMs: 600_000 });
+    const search = searchOf(store, vector);
+    const find = () => search.search({ scope: USER, query: 'Where does she live now?', deadlineMs: 600_000 });
     await find();
     const times = { ours: [] as number[], bare: [] as number[] };
     for (let i = 0; i < VECTOR_SEARCHES; i++) {

@@ -59,7 +59,7 @@ export interface InspectorReads {
   'memory/show': { asks: MemoryQuery; answers: MemoryView };
   /** The messages from which a memory was learned, for one of its sources. */
   'memory/source': { asks: MemoryQuery & { source: number }; answers: SourceView };
-  /** Texts of the quarantine, which wait for a decision. Needs a memory manager. */
+  /** Texts of the quarantine, which wait for a decision. */
   'memory/quarantine': { asks: ScopeQuery; answers: { items: QuarantinedText[] } };
   /** Jobs of the tenant, oldest first; `state: 'dead'` are the dead letters. */
   'memory/jobs': { asks: MemoryJobsQuery; answers: Page<MemoryJob> };
@@ -75,9 +75,9 @@ export interface InspectorWrites {
   'delete-session': { asks: TenantQuery & { sessionId: string; confirm: string }; answers: DeleteResult };
   /** Removes a memory with its revisions. `confirm` repeats its id. */
   'memory/remove': { asks: MemoryWrite & { confirm: string }; answers: Record<string, never> };
-  /** Approves a text of the quarantine. Needs a memory manager. */
+  /** Approves a text of the quarantine. */
   'memory/approve': { asks: MemoryWrite; answers: Record<string, never> };
-  /** Discards a text of the quarantine. `confirm` repeats its id. Needs a memory manager. */
+  /** Discards a text of the quarantine. `confirm` repeats its id. */
   'memory/discard': { asks: MemoryWrite & { confirm: string }; answers: Record<string, never> };
   /** Tries a dead job again. */
   'memory/replay': { asks: TenantQuery & { jobId: string }; answers: Record<string, never> };
@@ -129,8 +129,8 @@ export interface InspectorInfo {
   capabilities: StoreCapabilities;
   /** Names of the agents for `fork`. */
   agents: string[];
-  /** Whether the inspector has a memory manager, with a quarantine; a memory store alone; or no memories. */
-  memory: 'manager' | 'store' | 'none';
+  /** Whether there are memories to show. */
+  hasMemory: boolean;
   /** Whether all writes are refused. */
   readOnly: boolean;
   /** Whether requests may choose a `tenant`. */

@@ -8,7 +8,6 @@ import { answer, failureAnswer, jsonAnswer, textAnswer } from './http/answers.ts
 import { packageVersion, readPage, type PageFile } from './http/page-files.ts';
 import { Params } from './http/params.ts';
 import { answerLive } from './live/live.ts';
-import { isManager } from './memory/scope.ts';
 import { checkInspectorOptions, type InspectorOptions } from './options.ts';
 import { readStart } from './read/sessions.ts';
 import { READS } from './reads.ts';
@@ -175,7 +174,7 @@ class InspectorServer {
       store: storeName,
       capabilities: capabilitiesOf(store),
       agents: [...(await agentsOf(agents)).keys()],
-      memory: memory === undefined ? 'none' : isManager(memory) ? 'manager' : 'store',
+      hasMemory: memory !== undefined,
       readOnly,
       hasTenants: typeof context === 'function',
       pollIntervalMs: this.#pauseMs,

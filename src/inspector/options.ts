@@ -1,10 +1,8 @@
 import type { ActionContext } from 'genkit';
 import type { SessionStore } from 'genkit/beta';
 import type { MemoryManager } from '../memory/manager.ts';
-import type { MemorySearch } from '../memory/search/memory-search.ts';
 import type { ServedAgents } from '../server/request/routes.ts';
 import { checkOptions, isBoolean, isFunction, isString, isWhole, type OptionCheck } from '../store/check-options.ts';
-import type { MemoryStore } from '../store/memory/contract.ts';
 
 /** Options of `inspector`. */
 export interface InspectorOptions {
@@ -14,10 +12,8 @@ export interface InspectorOptions {
   storeName?: string;
   /** The agents that may continue from a snapshot. Default: none. */
   agents?: ServedAgents;
-  /** The memories to show. A store alone has no quarantine. Default: none. */
-  memory?: MemoryManager | MemoryStore;
-  /** Searches the memories if `memory` is a store; a manager has its own search. Default: a store can't be searched. */
-  memorySearch?: Pick<MemorySearch, 'search'>;
+  /** The memories to show. For a memory store: `memoryManager(ai, { store, worker: false })`. Default: none. */
+  memory?: MemoryManager;
   /** The context of all calls, which names the tenant; a function gets the tenant that the page requests. Default: none. */
   context?: ActionContext | ((tenant: string | undefined) => ActionContext | undefined);
   /** Refuses all writes. Default: `false`. */
@@ -40,15 +36,10 @@ export interface InspectorOptions {
 const isStore: OptionCheck = (value) =>
   typeof (value as Partial<SessionStore> | undefined)?.getSnapshot === 'function' ? undefined : 'a session store';
 
-const isMemory: OptionCheck = (value) => {
-  const { query, quarantine } = (value ?? {}) as { query?: unknown; quarantine?: unknown };
-  return typeof query === 'function' || typeof quarantine === 'object'
+const isManager: OptionCheck = (value) =>
+  typeof (value as Partial<MemoryManager> | null)?.quarantine?.list === 'function'
     ? undefined
-    : 'a memory manager or a memory store';
-};
-
-const isSearch: OptionCheck = (value) =>
-  typeof (value as Partial<MemorySearch> | undefined)?.search === 'function' ? undefined : 'a MemorySearch';
+    : 'a memory manager. For a memory store, pass memoryManager(ai, { store, worker: false })';
 
 const isAgents: OptionCheck = (value) =>
   typeof value === 'object' && value !== null ? undefined : 'agents, in a list or by name, or a Genkit instance';
@@ -71,8 +62,7 @@ export function checkInspectorOptions(options: InspectorOptions): void {
       store: isStore,
       storeName: isString,
       agents: isAgents,
-      memory: isMemory,
-      memorySearch: isSearch,
+      memory: isManager,
       context: isContext,
       readOnly: isBoolean,
       basePath: isBasePath,

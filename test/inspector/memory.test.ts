@@ -1,6 +1,7 @@
 /** Memories: where they come from, what they were, how they are found, what waits for a decision. */
-import { InMemorySessionStore } from 'genkitx-agents';
-import { InMemoryMemoryStore, MemorySearch, type MemoryDraft } from 'genkitx-agents/memory';
+import { genkit, InMemorySessionStore } from 'genkitx-agents';
+import { inspector } from 'genkitx-agents/inspector';
+import { InMemoryMemoryStore, memoryManager, type MemoryDraft } from 'genkitx-agents/memory';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { MemoryScopeId } from '../../src/inspector/api.ts';
 import { extraction, setUp, user } from '../memory/pipeline/support.ts';
@@ -24,7 +25,7 @@ async function visit(
 
 const scope: MemoryScopeId = { scope: 'user', appName: 'default', userId: 'ada' };
 
-describe('with a manager', () => {
+describe('with the manager of an application', () => {
   it('a memory leads to the very messages that it came from', async () => {
     const sessions = new InMemorySessionStore();
     const messages = [message('Hello'), message('Hi', 'model'), message('I always take a window seat.')];
@@ -35,7 +36,7 @@ describe('with a manager', () => {
     const source = { id: 'trip', sessionId: 'trip', snapshotId: 'a' };
     await memory.ingest({ scope: ada, source, messages, wait: true });
     const visitor = await visit({ store: sessions, memory });
-    expect((await visitor.get('start', {})).info.memory).toBe('manager');
+    expect((await visitor.get('start', {})).info.hasMemory).toBe(true);
     expect((await visitor.get('memory/scopes', {})).items).toEqual([scope]);
     const { items } = await visitor.get('memory/list', { scope });
     expect(items).toMatchObject([{ text: 'The user prefers a window seat.' }]);
@@ -85,9 +86,9 @@ describe('with a manager', () => {
   });
 });
 
-describe('with a store alone', () => {
+describe('with a manager that learns nothing, over a store', () => {
   it('shows what a memory was, and a scope as it was then', async () => {
-    const memory = new InMemoryMemoryStore();
+    const store = new InMemoryMemoryStore();
     const draft = (text: string, more: object = {}): MemoryDraft => ({
       id: 'm',
       kind: 'declarative',
@@ -102,12 +103,9 @@ describe('with a store alone', () => {
       ...more,
     });
     const [first, second] = [Date.parse('2026-01-01T00:00:00Z'), Date.parse('2026-02-01T00:00:00Z')];
-    await memory.commit(scope, [{ op: 'put', memory: draft('The user lives in Bonn.') }], { now: first });
-    await memory.commit(scope, [{ op: 'put', memory: draft('The user lives in Rome.') }], { now: second });
-    const visitor = await visit({ memory, memorySearch: new MemorySearch(memory) });
-    const unsearched = await visit({ memory });
-    await expect(unsearched.get('memory/search', { scope, query: 'x' })).rejects.toThrow('memorySearch');
-    expect((await visitor.get('start', {})).info.memory).toBe('store');
+    await store.commit(scope, [{ op: 'put', memory: draft('The user lives in Bonn.') }], { now: first });
+    await store.commit(scope, [{ op: 'put', memory: draft('The user lives in Rome.') }], { now: second });
+    const visitor = await visit({ memory: memoryManager(genkit(), { store, worker: false }) });
     const texts = async (more: object) =>
       (await visitor.get('memory/list', { scope, ...more })).items.map(({ text }) => text);
     expect(await texts({})).toEqual(['The user lives in Rome.']);
@@ -122,12 +120,27 @@ describe('with a store alone', () => {
     expect(await visitor.get('memory/source', { scope, id: 'm', source: 0 })).toMatchObject({
       reason: 'It comes from no message of a session.',
     });
-    await expect(visitor.get('memory/quarantine', { scope })).rejects.toThrow('memory manager');
+    expect((await visitor.get('memory/quarantine', { scope })).items).toEqual([]);
     await expect(visitor.get('memory/list', { scope: { scope: 'user' } as MemoryScopeId })).rejects.toMatchObject({
       httpStatus: 400,
     });
     await expect(visitor.post('memory/remove', { scope, id: 'm', confirm: '' })).rejects.toThrow('confirm');
     await visitor.post('memory/remove', { scope, id: 'm', confirm: 'm' });
     await expect(visitor.get('memory/show', { scope, id: 'm' })).rejects.toMatchObject({ httpStatus: 404 });
+  });
+});
+
+describe('without a manager', () => {
+  it('no memories are shown', async () => {
+    const visitor = await visit({});
+    expect((await visitor.get('start', {})).info.hasMemory).toBe(false);
+    await expect(visitor.get('memory/scopes', {})).rejects.toThrow("the option 'memory' takes them");
+  });
+
+  it('a store is refused, with the manager to pass', () => {
+    const memory = new InMemoryMemoryStore() as never;
+    expect(() => inspector({ store: new InMemorySessionStore(), memory })).toThrow(
+      'INVALID_ARGUMENT: inspector: memory must be a memory manager. For a memory store, pass memoryManager(ai, { store, worker: false }).',
+    );
   });
 });

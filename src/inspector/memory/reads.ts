@@ -1,4 +1,4 @@
-import { failedPrecondition, notFound, quote } from '../../errors.ts';
+import { notFound, quote } from '../../errors.ts';
 import type { PageOptions } from '../../store/contract.ts';
 import type {
   Memory,
@@ -12,19 +12,19 @@ import type {
 } from '../api.ts';
 import type { Params } from '../http/params.ts';
 import type { Source } from '../source.ts';
-import { managerOf, memoriesOf, mintedScope, mustGetMemory, scopeIn } from './scope.ts';
+import { managerOf, mintedScope, mustGetMemory, scopeIn } from './scope.ts';
 
 /** A person can wait longer for a search than a turn. */
 const DEADLINE_MS = 10_000;
 
 export async function listScopes(source: Source, params: Params): Promise<Page<MemoryScopeId>> {
-  return memoriesOf(source).store.listScopes({ ...source.caller, ...pageOf(params) });
+  return managerOf(source).store.listScopes({ ...source.caller, ...pageOf(params) });
 }
 
 export async function listMemories(source: Source, params: Params): Promise<Page<Memory>> {
   const [kind, topic] = [params.oneOf('kind', 'declarative', 'procedural'), params.text('topic')];
   const { limit, ...rest } = pageOf(params);
-  const { items, nextCursor } = await memoriesOf(source).store.query(scopeIn(params), {
+  const { items, nextCursor } = await managerOf(source).store.query(scopeIn(params), {
     ...source.caller,
     ...rest,
     ...(limit !== undefined && { k: limit }),
@@ -39,25 +39,19 @@ export async function listMemories(source: Source, params: Params): Promise<Page
 }
 
 export async function searchMemories(source: Source, params: Params): Promise<MemorySearchResult> {
-  const { manager } = memoriesOf(source);
   const k = params.whole('k', 1, 50);
-  const request = {
+  return managerOf(source).search({
+    scope: mintedScope(source, params),
     query: params.mustText('query'),
     deadlineMs: DEADLINE_MS,
     ...asOf(params),
     ...(k !== undefined && { k }),
-  };
-  if (manager) return manager.search({ scope: mintedScope(source, params), ...request });
-  const { memorySearch } = source.options;
-  if (memorySearch) return memorySearch.search({ scope: scopeIn(params), ...source.caller, ...request });
-  throw failedPrecondition(
-    "A memory store alone is not searched: pass the memory manager, or a MemorySearch as 'memorySearch'.",
-  );
+  });
 }
 
 export async function showMemory(source: Source, params: Params): Promise<MemoryView> {
   const memory = await mustGetMemory(source, params);
-  return { memory, revisions: await memoriesOf(source).store.revisions(scopeIn(params), memory.id, source.caller) };
+  return { memory, revisions: await managerOf(source).store.revisions(scopeIn(params), memory.id, source.caller) };
 }
 
 /** The messages of a source, read from its snapshot, or else from the current state of its session. */
@@ -86,7 +80,7 @@ export async function listQuarantine(source: Source, params: Params): Promise<{ 
 export async function listJobs(source: Source, params: Params): Promise<Page<MemoryJob>> {
   const state = params.oneOf('state', 'waiting', 'running', 'dead');
   const scope = params.json('scope') === undefined ? undefined : scopeIn(params);
-  return memoriesOf(source).store.listJobs({
+  return managerOf(source).store.listJobs({
     ...source.caller,
     ...pageOf(params),
     ...(state && { state }),

@@ -1,13 +1,13 @@
 import type { Params } from '../http/params.ts';
 import type { Source } from '../source.ts';
-import { managerOf, memoriesOf, mintedScope, mustGetMemory, scopeIn } from './scope.ts';
+import { managerOf, mintedScope, mustGetMemory, scopeIn } from './scope.ts';
 
 type Done = Record<string, never>;
 
 export async function removeMemory(source: Source, params: Params): Promise<Done> {
   const { id } = await mustGetMemory(source, params);
   params.assertConfirmed(id);
-  await memoriesOf(source).store.commit(scopeIn(params), [{ op: 'remove', id }], source.caller);
+  await managerOf(source).store.commit(scopeIn(params), [{ op: 'remove', id }], source.caller);
   return {};
 }
 
@@ -24,9 +24,6 @@ export async function discardText(source: Source, params: Params): Promise<Done>
 }
 
 export async function replayJob(source: Source, params: Params): Promise<Done> {
-  const { store, manager } = memoriesOf(source);
-  const jobId = params.mustText('jobId');
-  if (manager) await manager.jobs.replay(jobId, source.caller);
-  else await store.changeJob(jobId, { ...source.caller, owner: undefined, to: 'waiting', attempts: 0 });
+  await managerOf(source).jobs.replay(params.mustText('jobId'), source.caller);
   return {};
 }

@@ -19,7 +19,7 @@ import { Deadline, SYSTEM_CLOCK, type SearchClock } from './deadline.ts';
 import { DEFAULT_LANGUAGES, MEMORY_LANGUAGES, Vocabulary } from './lexical/languages.ts';
 import { ScopeIndex } from './scope-index.ts';
 import { CANDIDATES } from './rank.ts';
-import { SearchRun } from './search-run.ts';
+import { SearchRun, type EmbedQuery } from './search-run.ts';
 import type {
   FoundMemory,
   MemorySearchOptions,
@@ -41,14 +41,12 @@ const isLanguages: OptionCheck = (value) =>
     : `a list of ${MEMORY_LANGUAGES.join(', ')}`;
 
 const OPTIONS = {
-  embed: isFunction,
   languages: isLanguages,
   weights: isObject,
   rerank: isFunction,
   rewriteQuery: isFunction,
   cacheSize: isWhole(0),
   maxIndexBytes: isWhole(0),
-  clock: isObject,
 };
 const WEIGHTS = { recency: isNumber, importance: isNumber, confidence: isShare, halfLifeMs: isWhole(1) };
 const REQUEST = {
@@ -73,19 +71,28 @@ const REQUEST = {
 export class MemorySearch {
   readonly #store: MemoryStore;
   readonly #options: MemorySearchOptions;
+  readonly #embed: EmbedQuery | undefined;
   readonly #weights: Required<SearchWeights>;
   readonly #clock: SearchClock;
   readonly #vocabulary: Vocabulary;
   readonly #indexes: LruCache<ScopeIndex>;
   readonly #results: LruCache<FoundMemory[]>;
 
-  /** @throws `INVALID_ARGUMENT` for an option that is unknown or of the wrong type. */
-  constructor(store: MemoryStore, options: MemorySearchOptions = {}) {
-    checkOptions('MemorySearch', options, OPTIONS);
-    checkOptions('MemorySearch: weights', options.weights, WEIGHTS);
-    const { languages = DEFAULT_LANGUAGES, cacheSize = 0, maxIndexBytes = 256 * MIB, clock = SYSTEM_CLOCK } = options;
+  /**
+   * @param options Those of the application.
+   * @throws `INVALID_ARGUMENT` for an option that is unknown or of the wrong type.
+   */
+  constructor(
+    store: MemoryStore,
+    options: MemorySearchOptions = {},
+    { embed, clock = SYSTEM_CLOCK }: { embed?: EmbedQuery; clock?: SearchClock } = {},
+  ) {
+    checkOptions('memoryManager: search', options, OPTIONS);
+    checkOptions('memoryManager: search.weights', options.weights, WEIGHTS);
+    const { languages = DEFAULT_LANGUAGES, cacheSize = 0, maxIndexBytes = 256 * MIB } = options;
     this.#store = store;
     this.#options = options;
+    this.#embed = embed;
     this.#weights = { ...DEFAULT_WEIGHTS, ...options.weights };
     this.#clock = clock;
     this.#vocabulary = new Vocabulary(languages);
@@ -108,6 +115,7 @@ export class MemorySearch {
       {
         store: this.#store,
         options: this.#options,
+        embed: this.#embed,
         weights: this.#weights,
         vocabulary: this.#vocabulary,
         results: this.#results,

@@ -22,10 +22,15 @@ import type {
 const PAGE = 1_000;
 const NOTHING: LexicalHits = { hits: [], coverage: 0 };
 
+/** Makes the vector of a query, by the embedder that made the vectors of the memories. */
+export type EmbedQuery = (query: string, abortSignal: AbortSignal) => Promise<readonly number[]>;
+
 /** The parts that a search uses. */
 export interface SearchParts {
   readonly store: MemoryStore;
   readonly options: MemorySearchOptions;
+  /** `undefined`: search is by words alone. */
+  readonly embed: EmbedQuery | undefined;
   readonly weights: Required<SearchWeights>;
   readonly vocabulary: Vocabulary;
   readonly results: LruCache<readonly FoundMemory[]>;
@@ -55,7 +60,7 @@ export class SearchRun {
   }
 
   async result(): Promise<MemorySearchResult> {
-    const { results, options } = this.#parts;
+    const { results, options, embed } = this.#parts;
     const { query: asked, minScore = -Infinity } = this.#request;
     const query = options.rewriteQuery ? await this.#rewritten(asked, options.rewriteQuery) : asked;
     const indexing = this.#index();
@@ -72,7 +77,7 @@ export class SearchRun {
         );
     }
     const early = this.#searchEarly(query);
-    const nearing = options.embed && this.#nearest(query, options.embed);
+    const nearing = embed && this.#nearest(query, embed);
     const [index, nearest = []] = nearing ? await Promise.all([indexing, nearing]) : [await indexing];
     const lexical = early.hits(index) ?? index?.search(query, this.#filter(), CANDIDATES) ?? NOTHING;
     const fused = fuse(lexical, nearest);
@@ -154,7 +159,7 @@ export class SearchRun {
     return index;
   }
 
-  async #nearest(query: string, embed: NonNullable<MemorySearchOptions['embed']>): Promise<readonly MemoryHit[]> {
+  async #nearest(query: string, embed: EmbedQuery): Promise<readonly MemoryHit[]> {
     if (query.trim() === '') return [];
     const { scope, context, topics, kind, asOf } = this.#request;
     const hits = await this.#step('semantic', async () => {

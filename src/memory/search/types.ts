@@ -1,12 +1,9 @@
 import type { ActionContext } from 'genkit';
 import type { Memory, MemoryScopeId } from '../../store/memory/contract.ts';
-import type { SearchClock } from './deadline.ts';
 import type { MemoryLanguage } from './lexical/languages.ts';
 
-/** Options of `MemorySearch`. */
+/** Options of the search of a memory manager. */
 export interface MemorySearchOptions {
-  /** Makes the vector of a query, by the embedder that made the vectors of the memories. Default: search is by words alone. */
-  embed?: (query: string, abortSignal: AbortSignal) => Promise<readonly number[]>;
   /**
    * Languages of the memories. The language of a text is the one with most of its stop words, or else the first. Default: English, German,
    * French, Spanish, Italian, Portuguese, Dutch.
@@ -25,8 +22,6 @@ export interface MemorySearchOptions {
   cacheSize?: number;
   /** The most bytes of all indexes in this process; those used longest ago go first. Default: 268,435,456 (256 MiB). */
   maxIndexBytes?: number;
-  /** The clock. Default: that of this process. */
-  clock?: SearchClock;
 }
 
 /** The weights of the parts of a score. */
@@ -41,7 +36,7 @@ export interface SearchWeights {
   halfLifeMs?: number;
 }
 
-/** A request for `MemorySearch.search`. */
+/** A request to search memories. */
 export interface MemorySearchRequest {
   /** The scope that is searched. */
   scope: MemoryScopeId;

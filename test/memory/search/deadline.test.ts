@@ -1,6 +1,8 @@
 import { GenkitError } from 'genkit';
-import { MemorySearch, type MemorySearchOptions } from 'genkitx-agents/memory';
+import type { MemorySearchOptions } from 'genkitx-agents/memory';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { MemorySearch } from '../../../src/memory/search/memory-search.ts';
+import type { EmbedQuery } from '../../../src/memory/search/search-run.ts';
 import { ADA, draft, InMemoryMemoryStore, put, TestClock, watched } from './support.ts';
 
 let clock: TestClock;
@@ -15,9 +17,9 @@ beforeEach(async () => {
 const forever = () => new Promise<never>(() => {});
 
 /** A search on a store that can be made to hang, and the order in which things happen. */
-function opened(options: MemorySearchOptions = {}) {
+function opened({ embed, ...options }: MemorySearchOptions & { embed?: EmbedQuery } = {}) {
   const { store, calls, hang } = watched(inner);
-  const search = new MemorySearch(store, { clock, ...options });
+  const search = new MemorySearch(store, options, { clock, ...(embed && { embed }) });
   const find = async (query = 'espresso', more = {}) => {
     const { memories, report } = await search.search({ scope: ADA, query, ...more });
     return { ids: memories.map(({ memory }) => memory.id), memories, report };

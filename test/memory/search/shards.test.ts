@@ -1,7 +1,8 @@
-import { MemorySearch, type MemorySearchResult } from 'genkitx-agents/memory';
+import type { MemorySearchResult } from 'genkitx-agents/memory';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Json } from '../../../src/json/value.ts';
 import { Random } from '../../support/random.ts';
+import { MemorySearch } from '../../../src/memory/search/memory-search.ts';
 import { ADA, draft, InMemoryMemoryStore, put, TestClock, watched } from './support.ts';
 
 const clock = new TestClock();
@@ -10,7 +11,7 @@ let worker: MemorySearch;
 
 beforeEach(() => {
   store = new InMemoryMemoryStore();
-  worker = new MemorySearch(store, { clock });
+  worker = new MemorySearch(store, {}, { clock });
 });
 
 const ids = ({ memories }: MemorySearchResult): string[] => memories.map(({ memory }) => memory.id);
@@ -22,7 +23,7 @@ const many = (count: number, words = 'espresso') =>
 /** What a process that has seen nothing finds, and what it asks of the store for that. */
 async function cold(query: string) {
   const { store: counted, calls } = watched(store);
-  const found = ids(await new MemorySearch(counted, { clock }).search({ scope: ADA, query, deadlineMs: 60_000 }));
+  const found = ids(await new MemorySearch(counted, {}, { clock }).search({ scope: ADA, query, deadlineMs: 60_000 }));
   return { found, calls, memoriesRead: calls.reduce((sum, { read }) => sum + read, 0) };
 }
 
@@ -47,7 +48,7 @@ describe('shards of an index', () => {
         };
       },
     });
-    const saving = new MemorySearch(slow, { clock });
+    const saving = new MemorySearch(slow, {}, { clock });
     const all = many(400, 'espresso '.repeat(300));
     const saves: Promise<boolean>[] = [];
     for (let i = 0; i < all.length; i += 20) {
@@ -112,7 +113,7 @@ describe('shards of an index', () => {
     await put(store, ADA, draft('a', 'espresso', { confidence: 0.9 }));
     await put(store, ADA, draft('b', 'green tea'));
     await worker.saveIndex(ADA);
-    const { memories } = await new MemorySearch(store, { clock }).search({ scope: ADA, query: 'espresso' });
+    const { memories } = await new MemorySearch(store, {}, { clock }).search({ scope: ADA, query: 'espresso' });
     expect(memories[0]!.memory.confidence).toBe(0.9);
   });
 
@@ -145,7 +146,7 @@ describe('shards of an index', () => {
               return answer;
             },
     });
-    expect(await new MemorySearch(removing, { clock }).saveIndex(ADA)).toBe(false);
+    expect(await new MemorySearch(removing, {}, { clock }).saveIndex(ADA)).toBe(false);
     expect(calls.filter(({ method }) => method === 'commit')).toHaveLength(2);
     expect(JSON.stringify(await notes())).not.toContain('canary');
     expect((await cold('canary')).found).toEqual([]);
@@ -161,14 +162,14 @@ describe('shards of an index', () => {
     await store.commit(ADA, [{ op, kind: 'index-search', key, value: value as Json | undefined }]);
     expect((await cold('place7')).found).toEqual(['m7']);
     await put(store, ADA, draft('new', 'cocoa'));
-    await new MemorySearch(store, { clock }).saveIndex(ADA);
+    await new MemorySearch(store, {}, { clock }).saveIndex(ADA);
     const { found, memoriesRead } = await cold('cocoa');
     expect([found, memoriesRead]).toEqual([['new'], 0]);
   });
 
   it('of two workers are one whole, whatever they write in turn (seed 1)', async () => {
     const random = new Random(1);
-    const workers = [worker, new MemorySearch(store, { clock }), new MemorySearch(store, { clock })];
+    const workers = [worker, new MemorySearch(store, {}, { clock }), new MemorySearch(store, {}, { clock })];
     const texts = new Map<string, string>();
     for (let step = 0; step < 120; step++) {
       const id = `m${random.below(40)}`;

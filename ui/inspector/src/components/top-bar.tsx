@@ -8,7 +8,7 @@ export function TopBar() {
   const links = [
     ['sessions', 'Sessions', view === 'sessions' || view === '' || view === 'session'],
     ['runs', 'Runs', view === 'runs'],
-    ...(info.memory === 'none' ? [] : [['memory', 'Memory', view === 'memory'] as const]),
+    ...(info.hasMemory ? [['memory', 'Memory', view === 'memory'] as const] : []),
   ] as const;
   return (
     <header className="top">

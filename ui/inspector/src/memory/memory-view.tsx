@@ -13,19 +13,20 @@ import { nameOfScope } from './scope-name.ts';
 /** Scopes that are offered at once. */
 const SCOPES = 100;
 
+const TABS = [
+  ['memories', 'Memories'],
+  ['quarantine', 'Quarantine'],
+  ['dead', 'Dead letters'],
+] as const;
+
 /** What is remembered, of one scope at a time. */
 export function MemoryView() {
-  const { info, place, tenant, set } = usePage();
+  const { place, tenant, set } = usePage();
   const [cursor, setCursor] = useState<string>();
   const { data, error, again } = useRead('memory/scopes', { tenant, limit: SCOPES, cursor });
   const wanted = place.query['scope'];
   const scopes = data?.items ?? [];
   const scope = useMemo(() => (wanted ? scopeFrom(wanted) : undefined), [wanted]) ?? scopes[0];
-  const tabs = [
-    ['memories', 'Memories'],
-    ...(info.memory === 'manager' ? [['quarantine', 'Quarantine'] as const] : []),
-    ['dead', 'Dead letters'],
-  ] as const;
   const tab = place.query['tab'] ?? 'memories';
   // Something was removed: all is read again.
   const [round, setRound] = useState(0);
@@ -62,7 +63,7 @@ export function MemoryView() {
             </button>
           )}
         </p>
-        <TabList tabs={tabs} current={tab} onChoose={(id) => set({ tab: id, id: '' })} />
+        <TabList tabs={TABS} current={tab} onChoose={(id) => set({ tab: id, id: '' })} />
         {known && tab === 'memories' && <Memories key={`${key} ${round}`} scope={known} />}
         {known && tab === 'quarantine' && <Quarantine scope={known} />}
         {tab === 'dead' && <DeadLetters />}
