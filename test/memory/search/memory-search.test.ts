@@ -1,11 +1,6 @@
-import {
-  MemorySearch,
-  type MemoryScopeId,
-  type MemorySearchRequest,
-  type MemorySearchResult,
-  type SnapshotPathPrefix,
-} from 'genkitx-agents/memory';
+import type { MemoryScopeId, MemorySearchRequest, MemorySearchResult, SnapshotPathPrefix } from 'genkitx-agents/memory';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { MemorySearch } from '../../../src/memory/search/memory-search.ts';
 import { ADA, BOB, draft, InMemoryMemoryStore, message, NOON, put, TestClock, watched } from './support.ts';
 
 let store: InMemoryMemoryStore;
@@ -14,7 +9,7 @@ const clock = new TestClock();
 
 beforeEach(() => {
   store = new InMemoryMemoryStore();
-  search = new MemorySearch(store, { clock });
+  search = new MemorySearch(store, {}, { clock });
 });
 
 const ids = ({ memories }: MemorySearchResult): string[] => memories.map(({ memory }) => memory.id);
@@ -92,7 +87,7 @@ describe('what is found', () => {
       draft('sure', 'espresso', { confidence: 1 }),
       draft('vital', 'espresso', { confidence: 0, importance: 1 }),
     );
-    const weighing = new MemorySearch(store, { clock, weights: { confidence: 0, importance: 5 } });
+    const weighing = new MemorySearch(store, { weights: { confidence: 0, importance: 5 } }, { clock });
     expect(ids(await weighing.search({ scope: ADA, query: 'espresso' }))).toEqual(['vital', 'sure']);
     expect(await find('espresso')).toEqual(['sure', 'vital']);
     expect(() => new MemorySearch(store, { weights: { confidence: 1.1 } })).toThrow(
@@ -132,6 +127,37 @@ describe('what is found', () => {
     expect(shares['s1-3']).toBeCloseTo((0.25 + 0.2) / 1.2, 5);
   });
 
+  it('counts each word of a query once among neighbours, where it weighs most', async () => {
+    await put(
+      store,
+      ADA,
+      message('s', 0, 'I have a pottery class.'),
+      message('s', 1, 'The pottery class starts.'),
+      message('s', 2, 'A pottery class it is.'),
+      message('t', 0, 'I have a pottery class.'),
+    );
+    const shares = await sharesOf('pottery');
+    expect(shares['s-1']).toBeCloseTo(shares['t-0']!, 5);
+  });
+
+  it('prefers what the person said whom the query names', async () => {
+    await put(
+      store,
+      ADA,
+      message('s1', 0, 'Anna: My brother moved to Bern.'),
+      message('s2', 0, 'Ben: Your brother moved to Bern, Anna.'),
+    );
+    expect(await find('Where did the brother of Anna move?')).toEqual(['s1-0', 's2-0']);
+    expect(await find('Where did the brother of Ben move?')).toEqual(['s2-0', 's1-0']);
+  });
+
+  it('finds irregular forms of an English word', async () => {
+    await put(store, ADA, draft('race', 'The user ran a marathon'), draft('shoes', 'The user bought shoes'));
+    expect(await find('When did she run?')).toEqual(['race']);
+    expect(await find('What did she buy?')).toEqual(['shoes']);
+    expect(await find('running')).toEqual(['race']);
+  });
+
   it.each(['How was pottery?', 'How was pottery? 🏺', '陶芸 pottery はどう？'])(
     'gives the message after the question %j nearly its score',
     async (question) => {
@@ -164,7 +190,7 @@ describe('what is found', () => {
     await put(store, ADA, draft('d', 'date', at(10)));
     for (const query of ['apple', 'banana', 'cherry', 'date', 'berry']) {
       const [warm, cold] = await Promise.all(
-        [search, new MemorySearch(store, { clock })].map(async (one) => {
+        [search, new MemorySearch(store, {}, { clock })].map(async (one) => {
           const { memories } = await one.search({ scope: ADA, query });
           return new Map(memories.map(({ memory, parts }) => [memory.id, parts.lexical!.toFixed(9)]));
         }),
@@ -202,7 +228,7 @@ describe('what is found', () => {
       ADA,
       ...Array.from({ length: 1_100 }, (_, i) => draft(`m${i}`, `drinks coffee in place${i % 600}`)),
     );
-    await put(store, ADA, draft('far', 'was in place7 and had nothing'));
+    await put(store, ADA, draft('far', 'drinks tea in place7'));
     const both = { deadlineMs: 60_000, k: 3 };
     expect((await find('coffee place7', both)).toSorted()).toEqual(['far', 'm607', 'm7']);
     expect((await find('coffee place7', both)).at(-1)).toBe('far');
@@ -242,7 +268,7 @@ describe('languages', () => {
   });
 
   it('takes the languages of the application', async () => {
-    const swedish = new MemorySearch(store, { languages: ['swedish'], clock });
+    const swedish = new MemorySearch(store, { languages: ['swedish'] }, { clock });
     await put(store, ADA, draft('it', 'Hunden heter Fido och är snäll'));
     expect(ids(await swedish.search({ scope: ADA, query: 'Vad heter hundarna?' }))).toEqual(['it']);
     expect(() => new MemorySearch(store, { languages: ['klingon' as 'english'] })).toThrow(
@@ -260,9 +286,42 @@ describe('languages', () => {
     expect(found.toSorted()).toEqual([...names.slice(0, 7), 'german']);
   });
 
-  it('finds words of scripts without spaces', async () => {
-    await put(store, ADA, draft('tea', '彼女は緑茶が好きです'), draft('car', '新しい車を買った'));
-    expect(await find('緑茶は好き？')).toEqual(['tea']);
+  it.each([
+    ['緑茶は好き？', '彼女は緑茶が好きです', '新しい車を買った'],
+    ['コーヒー', 'ユーザーはコーヒーが好きです', 'ユーザーの猫の名前はタマです'],
+    ['ｺｰﾋｰは飲む？', 'ユーザーはコーヒーが好きです', '新しい車を買った'],
+    ['กาแฟ', 'ผู้ใช้ชอบกาแฟ', 'ผู้ใช้อยู่ที่กรุงเทพ'],
+    ['ກາເຟ', 'ຜູ້ໃຊ້ມັກກາເຟ', 'ຜູ້ໃຊ້ຢູ່ວຽງຈັນ'],
+    ['កាហ្វេ', 'អ្នកប្រើចូលចិត្តកាហ្វេ', 'អ្នកប្រើរស់នៅភ្នំពេញ'],
+    ['ကော်ဖီ', 'အသုံးပြုသူသည်ကော်ဖီကြိုက်သည်', 'အသုံးပြုသူသည်ရန်ကုန်တွင်နေသည်'],
+    ['ཇ་མངར་མོ', 'སྤྱོད་མཁན་ཇ་མངར་མོ་ལ་དགའ།', 'སྤྱོད་མཁན་ལྷ་སར་སྡོད།'],
+  ])('finds words of scripts without spaces: %s', async (query, text, other) => {
+    await put(store, ADA, draft('other', other), draft('it', text));
+    expect(await find(query)).toEqual(['it']);
+  });
+
+  it.each([
+    ['땅콩을 먹어도 돼?', 'peanut'],
+    ['내 고양이의 이름이 뭐야?', 'cat'],
+    ['서울에서 어디가 좋을까?', 'home'],
+    ['커피 마실까?', 'coffee'],
+    ['여동생에게 무슨 선물을 줄까?', 'sister'],
+    ['회사까지 어떻게 가지?', 'work'],
+    ['주말에 비가 오면 뭐 하지?', 'weekend'],
+    ['생일이 언제였지?', 'birthday'],
+  ])('finds Korean nouns whatever particles they have: %s', async (query, id) => {
+    const facts = {
+      home: '사용자는 서울에 산다',
+      peanut: '사용자는 땅콩에 알레르기가 있다',
+      cat: '사용자의 고양이는 나비라고 불린다',
+      coffee: '사용자는 커피를 좋아합니다',
+      sister: '사용자의 여동생은 책을 좋아한다',
+      work: '사용자는 자전거로 회사에 다닌다',
+      weekend: '사용자는 주말마다 등산을 한다',
+      birthday: '사용자의 생일은 5월 3일이다',
+    };
+    await put(store, ADA, ...Object.entries(facts).map(([name, text]) => draft(name, text)));
+    expect((await find(query))[0]).toBe(id);
   });
 });
 
@@ -270,7 +329,7 @@ describe('the index of a scope', () => {
   it('never mixes scopes and tenants', async () => {
     const pathPrefix: SnapshotPathPrefix = (options) => (options?.context?.['tenant'] as string | undefined) ?? 'none';
     store = new InMemoryMemoryStore({ pathPrefix });
-    search = new MemorySearch(store, { clock, cacheSize: 10 });
+    search = new MemorySearch(store, { cacheSize: 10 }, { clock });
     const scopes: MemoryScopeId[] = [
       ...['ada', 'Ada', '*', '..', 'ada/..', 'а\u0064а', 'ada"]', '__proto__'].map(
         (userId) => ({ scope: 'user', appName: 'app', userId }) as const,
@@ -293,7 +352,7 @@ describe('the index of a scope', () => {
   });
 
   it('follows what another handle adds, changes, invalidates and removes', async () => {
-    const other = new MemorySearch(store, { clock });
+    const other = new MemorySearch(store, {}, { clock });
     await put(store, ADA, draft('a', 'likes espresso'), draft('b', 'likes tea'));
     expect(await find('espresso')).toEqual(['a']);
     await put(store, ADA, draft('c', 'hates espresso'), draft('a', 'likes cocoa'));
@@ -342,7 +401,7 @@ describe('the index of a scope', () => {
 
   it('asks a store that has not changed one thing only', async () => {
     const { store: counted, calls } = watched(store);
-    search = new MemorySearch(counted, { clock });
+    search = new MemorySearch(counted, {}, { clock });
     await put(store, ADA, draft('a', 'espresso'));
     await find('espresso');
     calls.length = 0;
@@ -373,7 +432,7 @@ describe('the index of a scope', () => {
     await put(store, ADA, voucher(at(9_000)));
     clock.pass(2_000);
     expect(await find('coffee')).toEqual(['voucher']);
-    const cold = new MemorySearch(store, { clock });
+    const cold = new MemorySearch(store, {}, { clock });
     expect(ids(await cold.search({ scope: ADA, query: 'coffee' }))).toEqual(['voucher']);
     clock.pass(8_000);
     expect(await find('coffee')).toEqual([]);
@@ -382,7 +441,7 @@ describe('the index of a scope', () => {
   });
 
   it('keeps within its bytes by dropping scopes, and reads them again', async () => {
-    const small = new MemorySearch(store, { clock, maxIndexBytes: 1 });
+    const small = new MemorySearch(store, { maxIndexBytes: 1 }, { clock });
     await put(store, ADA, draft('a', 'espresso'));
     for (let round = 0; round < 2; round++)
       expect(ids(await small.search({ scope: ADA, query: 'espresso' }))).toEqual(['a']);

@@ -1,4 +1,5 @@
 import type { Memory } from '../../../store/memory/contract.ts';
+import type { TermMatches } from './term-index.ts';
 
 /** The distances of neighbours from a hit. */
 const DISTANCES = [-1, 1, -2, 2];
@@ -11,6 +12,13 @@ const QUESTION = /[?？؟]\P{L}*$/u;
 const END = 32;
 /** The share of the best score of a session that its found messages get. */
 const SESSION_SHARE = 0.2;
+/** Not in the list of found memories. */
+const NO_SLOT = -1;
+
+/** Hits of a search, by their numbers. */
+export interface SpreadHits extends Pick<TermMatches, 'scores' | 'postings'> {
+  readonly hits: readonly number[];
+}
 
 /** A session with messages that are memories. */
 interface DialogueSession {
@@ -42,15 +50,16 @@ export class DialogueMap {
   readonly #around: number[] = [];
   /** By number, where a memory's part of `#around` begins. Emptied by each change. */
   #starts: (number | undefined)[] = [];
-  // The figures of the running search: scores by memory with the shares of other hits, and the best score of each session.
+  // The figures of the running search: by memory its score with the shares of other hits and its place in `found`, and the best score of each
+  // session.
   readonly #scores: number[] = [];
-  readonly #isFound: boolean[] = [];
+  readonly #slots: number[] = [];
   readonly #best: number[] = [];
 
   add(number: number, { sources, text }: Memory): void {
     this.#isQuestion[number] = QUESTION.test(text.slice(-END));
     this.#scores[number] = 0;
-    this.#isFound[number] = false;
+    this.#slots[number] = NO_SLOT;
     this.#forgetSurroundings();
     this.#positions[number] = sources.filter(isPlace).map(({ sessionId, from }) => {
       const session = this.#sessionOf(sessionId!);
@@ -67,43 +76,56 @@ export class DialogueMap {
   }
 
   /**
-   * Gives shares of each hit's score to its neighbours and its session, because an answer seldom repeats the words of the question.
+   * Gives each hit's neighbours a share of its score, because an answer seldom repeats the words of the question. For each term the largest
+   * of a memory's own score and its shares counts, so that a word which is repeated in each message does not add up. Messages of the same
+   * session get a share of its best score.
    *
-   * @param ownScores By number, the scores of the hits.
    * @returns The hits and the neighbours, with all scores by number.
    */
-  spread(hits: readonly number[], ownScores: readonly number[]): { found: number[]; scores: readonly number[] } {
-    const [scores, isFound, best] = [this.#scores, this.#isFound, this.#best];
+  spread({ hits, scores: ownScores, postings }: SpreadHits): { found: number[]; scores: number[] } {
+    const [scores, slots, best] = [this.#scores, this.#slots, this.#best];
     const found = [...hits];
-    for (const hit of hits) {
-      isFound[hit] = true;
-      scores[hit] = ownScores[hit]!;
-    }
+    hits.forEach((hit, slot) => (slots[hit] = slot));
+    const terms = postings.length;
+    // By `slot * terms + term`: what a hit gets for a term itself, and the most that a found memory gets for it.
+    const own = new Float64Array(hits.length * terms);
+    postings.forEach((posting, term) => {
+      for (let i = 0; i < posting.numbers.length; i++) {
+        const slot = slots[posting.numbers[i]!]!;
+        if (slot !== NO_SLOT) own[slot * terms + term] = posting.scores[i]!;
+      }
+    });
+    const most = [...own];
     const around = this.#around;
     for (const hit of hits) {
-      const own = ownScores[hit]!;
       let at = this.#startOf(hit);
       for (let left = around[at++]!; left > 0; left--) {
         const session = around[at++]!;
-        best[session] = Math.max(best[session]!, own);
+        best[session] = Math.max(best[session]!, ownScores[hit]!);
       }
       for (let left = around[at++]!; left > 0; left--) {
         const neighbour = around[at++]!;
-        if (!isFound[neighbour]) {
-          isFound[neighbour] = true;
-          scores[neighbour] = 0;
-          found.push(neighbour);
+        const share = SHARES[around[at++]!]!;
+        if (slots[neighbour] === NO_SLOT) {
+          slots[neighbour] = found.push(neighbour) - 1;
+          for (let term = 0; term < terms; term++) most.push(0);
         }
-        scores[neighbour]! += SHARES[around[at++]!]! * own;
+        const start = slots[neighbour]! * terms;
+        for (let term = 0; term < terms; term++) {
+          const shared = share * own[slots[hit]! * terms + term]!;
+          if (shared > most[start + term]!) most[start + term] = shared;
+        }
       }
     }
-    for (const one of found) {
-      let most = 0;
+    found.forEach((one, slot) => {
+      let ofSession = 0;
       let at = this.#startOf(one);
-      for (let left = around[at++]!; left > 0; left--) most = Math.max(most, best[around[at++]!]!);
-      scores[one]! += SESSION_SHARE * most;
-      isFound[one] = false;
-    }
+      for (let left = around[at++]!; left > 0; left--) ofSession = Math.max(ofSession, best[around[at++]!]!);
+      let score = SESSION_SHARE * ofSession;
+      for (let term = 0; term < terms; term++) score += most[slot * terms + term]!;
+      scores[one] = score;
+      slots[one] = NO_SLOT;
+    });
     best.fill(0);
     return { found, scores };
   }

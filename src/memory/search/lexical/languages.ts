@@ -23,6 +23,7 @@ import { stopwords as russianStopWords } from '@orama/stopwords/russian';
 import { stopwords as spanishStopWords } from '@orama/stopwords/spanish';
 import { stopwords as swedishStopWords } from '@orama/stopwords/swedish';
 import { nameMonths } from './dates.ts';
+import { ENGLISH_FORMS } from './irregular-forms.ts';
 import { wordsOf } from './words.ts';
 
 /** A language whose stems and stop words are known. */
@@ -75,6 +76,9 @@ const SAMPLE_WORDS = 64;
 /** The most words that are kept with their stems. */
 const MAX_WORDS = 100_000;
 
+/** Accents, and the vowel marks of Hebrew and Arabic, which are seldom written. The marks of other scripts make other letters. */
+const ACCENTS = /[\u0300-\u036f\u0591-\u05c7\u064b-\u0655]/g;
+
 /** A word with what the search knows of it: one lookup for each word of a query is enough. */
 export interface KnownWord {
   readonly text: string;
@@ -124,10 +128,12 @@ export class Vocabulary {
 
   /** The index term of a word: its stem, without accents and apostrophes. */
   stem({ text, stems }: KnownWord, language: number): string {
-    return (stems[language] ??= STEMMERS[this.#languages[language]!]
-      .stem(withoutAffix(text))
-      .normalize('NFD')
-      .replace(/\p{M}/gu, ''));
+    return (stems[language] ??= this.#stemOf(withoutAffix(text), this.#languages[language]!));
+  }
+
+  #stemOf(word: string, language: MemoryLanguage): string {
+    const regular = (language === 'english' && ENGLISH_FORMS.get(word)) || word;
+    return STEMMERS[language].stem(regular).normalize('NFD').replace(ACCENTS, '');
   }
 
   #learn(part: string): KnownWord {

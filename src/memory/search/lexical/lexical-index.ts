@@ -11,6 +11,11 @@ import { MAX_TERMS, TermIndex } from './term-index.ts';
 /** The best hits, at most this many, share their score with their neighbours. The others are left out. */
 const MAX_SPREADING = 500;
 
+/** Multiplies the score of a message whose speaker the query names: who is asked about has mostly said it. */
+const SPEAKER_FACTOR = 1.4;
+/** The name before the text of a message: "Anna: I have moved." */
+const SPEAKER = /^\s*(\p{L}[\p{L}\p{M}.'’ -]{0,40}): /u;
+
 /** A memory that has terms of a query, or is the neighbour of such a message. */
 export interface LexicalHit {
   readonly memory: Memory;
@@ -47,6 +52,10 @@ export class LexicalIndex {
   readonly #saidAt: number[] = [];
   /** By number, the {@link endOf} of each memory. */
   readonly #ends: number[] = [];
+  /** By number, the speaker of each message, as `#speakers` counts them. */
+  readonly #speakerOf: number[] = [];
+  /** By the terms of their names, the speakers' numbers. The first stands for an unknown speaker. */
+  readonly #speakers = new Map([['', 0]]);
   readonly #dialogue = new DialogueMap();
   /** The languages of the memories, as numbers of the vocabulary. */
   readonly #languages = new Set<number>();
@@ -71,6 +80,7 @@ export class LexicalIndex {
     const number = this.#terms.put(memory);
     this.#numbers.set(memory.id, number);
     this.#keep(number, memory);
+    this.#speakerOf[number] = this.#numberSpeaker(memory);
     this.#dialogue.add(number, memory);
   }
 
@@ -104,24 +114,27 @@ export class LexicalIndex {
       (time === undefined || this.#ends[number]! > time) &&
       (isWanted === undefined || isWanted(this.#memories[number]!));
     const { terms, wordCount } = this.#queryTerms(query);
-    const { found: matching, scores: ownScores, mostTerms } = this.#terms.match(terms);
-    let matches = matching.filter(fits);
-    if (matches.length > MAX_SPREADING) {
-      matches.sort((a, b) => ownScores[b]! - ownScores[a]!);
-      matches = matches.slice(0, MAX_SPREADING);
+    const { mostTerms, ...matches } = this.#terms.match(terms);
+    let hits = matches.found.filter(fits);
+    if (hits.length > MAX_SPREADING) {
+      hits.sort((a, b) => matches.scores[b]! - matches.scores[a]!);
+      hits = hits.slice(0, MAX_SPREADING);
     }
-    const { found, scores } = this.#dialogue.spread(matches, ownScores);
+    const { found, scores } = this.#dialogue.spread({ ...matches, hits });
+    const isNamed = (name: string): boolean => name.split(' ').some((term) => terms.has(term));
+    const factors = Array.from(this.#speakers.keys(), (name) => (isNamed(name) ? SPEAKER_FACTOR : 1));
+    for (const number of found) scores[number]! *= factors[this.#speakerOf[number]!]!;
     const best: number[] = [];
     for (const number of found) {
       const isBetter = best.length < limit || scores[number]! > scores[best[limit - 1]!]!;
       if (isBetter && fits(number)) insertBest(best, number, limit, (one) => scores[one]!);
     }
-    const hits = best.map((number) => ({
+    const bestHits = best.map((number) => ({
       memory: this.#memories[number]!,
       score: scores[number]!,
       saidAt: this.#saidAt[number]!,
     }));
-    return { hits, coverage: Math.min(1, mostTerms / Math.max(1, Math.min(wordCount, MAX_TERMS))) };
+    return { hits: bestHits, coverage: Math.min(1, mostTerms / Math.max(1, Math.min(wordCount, MAX_TERMS))) };
   }
 
   /** The terms of a query, for which each word is stemmed in each language of the scope; and how many they are in one language. */
@@ -152,6 +165,16 @@ export class LexicalIndex {
     const { language, content } = this.#vocabulary.contentOf(this.#vocabulary.read(memory.text));
     this.#languages.add(language);
     return content.map((word) => this.#vocabulary.stem(word, language));
+  }
+
+  #numberSpeaker(memory: Memory): number {
+    const name = (isMessage(memory) && SPEAKER.exec(memory.text)?.[1]) || '';
+    const { language } = this.#vocabulary.contentOf(this.#vocabulary.read(memory.text));
+    const terms = this.#vocabulary.read(name).map((word) => this.#vocabulary.stem(word, language));
+    const key = terms.join(' ');
+    const number = this.#speakers.get(key) ?? this.#speakers.size;
+    this.#speakers.set(key, number);
+    return number;
   }
 }
 

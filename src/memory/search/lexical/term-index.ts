@@ -3,8 +3,8 @@ import type { Memory } from '../../../store/memory/contract.ts';
 
 /** `d` is MiniSearch's own default. */
 const BM25 = { k: 0.9, b: 0.4, d: 0.5 };
-/** The fields of a memory, with their weights. */
-const WEIGHTS = { text: 1, date: 0.5 } as const;
+/** The fields of a memory. */
+const FIELDS = ['text', 'date'] as const;
 /** Of a longer query this many terms count, the rarest ones. The others say little, and take most of the time of a search. */
 export const MAX_TERMS = 8;
 /** A term in more memories than this is common. */
@@ -12,8 +12,7 @@ const COMMON = 1_000;
 /** The most scores that are kept between searches. They take about 4 MB. */
 const MAX_KEPT_SCORES = 200_000;
 
-type Field = keyof typeof WEIGHTS;
-const FIELDS = Object.entries(WEIGHTS) as [Field, number][];
+type Field = (typeof FIELDS)[number];
 
 /** The memories with terms of a query, by their numbers. */
 export interface TermMatches {
@@ -21,12 +20,14 @@ export interface TermMatches {
   readonly found: number[];
   /** By number, the score of those that were found. It counts until the next search. */
   readonly scores: readonly number[];
+  /** The terms that count. */
+  readonly postings: readonly Posting[];
   /** The most of the terms that one of them has. */
   readonly mostTerms: number;
 }
 
 /** The memories with a term, and the score that each gets for it. */
-interface Posting {
+export interface Posting {
   readonly numbers: readonly number[];
   readonly scores: readonly number[];
 }
@@ -51,7 +52,7 @@ export class TermIndex extends MiniSearch<Memory> {
   /** @param termsOf The terms of a memory. They contain no space. */
   constructor(termsOf: (memory: Memory, field: Field) => readonly string[]) {
     super({
-      fields: FIELDS.map(([field]) => field),
+      fields: [...FIELDS],
       extractField: (memory, field) => (field === 'id' ? memory.id : termsOf(memory, field as Field).join(' ')),
       tokenize: (terms) => terms.split(' ').filter((term) => term !== ''),
       processTerm: (term) => term,
@@ -76,8 +77,8 @@ export class TermIndex extends MiniSearch<Memory> {
   }
 
   /**
-   * The memories with any of these terms. A score is MiniSearch's sum for the terms, times the root of the number of matched terms.
-   * Common terms count only for memories that also have a rarer term: alone they match too much of a large scope.
+   * The memories with any of these terms. A score is MiniSearch's sum for the terms. Common terms count only for memories that also have a
+   * rarer term: alone they match too much of a large scope.
    */
   match(terms: ReadonlySet<string>): TermMatches {
     const search = ++this.#search;
@@ -88,9 +89,8 @@ export class TermIndex extends MiniSearch<Memory> {
       const posting = this.#postingOf(term);
       if (posting) known.push(posting);
     }
-    known.sort((a, b) => a.numbers.length - b.numbers.length);
-    for (let rank = 0; rank < known.length && rank < MAX_TERMS; rank++) {
-      const { numbers, scores: ofTerm } = known[rank]!;
+    const postings = known.toSorted((a, b) => a.numbers.length - b.numbers.length).slice(0, MAX_TERMS);
+    for (const [rank, { numbers, scores: ofTerm }] of postings.entries()) {
       const mayAdd = rank === 0 || numbers.length <= COMMON;
       for (let i = 0; i < numbers.length; i++) {
         const number = numbers[i]!;
@@ -106,11 +106,8 @@ export class TermIndex extends MiniSearch<Memory> {
       }
     }
     let mostTerms = 0;
-    for (const number of found) {
-      mostTerms = Math.max(mostTerms, matched[number]!);
-      scores[number]! *= Math.sqrt(matched[number]!);
-    }
-    return { found, scores, mostTerms };
+    for (const number of found) mostTerms = Math.max(mostTerms, matched[number]!);
+    return { found, scores, postings, mostTerms };
   }
 
   /** The posting of a term, made from the index when a search asks for it first. */
@@ -123,7 +120,7 @@ export class TermIndex extends MiniSearch<Memory> {
     const scores = new Map<number, number>();
     for (const [field, frequencies] of byField) {
       const count = frequencies.size;
-      const rarity = FIELDS[field]![1] * Math.log(1 + (this._documentCount - count + 0.5) / (count + 0.5));
+      const rarity = Math.log(1 + (this._documentCount - count + 0.5) / (count + 0.5));
       const average = this._avgFieldLength[field]!;
       for (const [number, frequency] of frequencies) {
         const length = this._fieldLength.get(number)![field]!;

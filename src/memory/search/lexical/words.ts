@@ -1,13 +1,22 @@
 /** The most characters of a text that are read. */
 export const MAX_CHARACTERS = 20_000;
-/** A longer word is ignored. */
+/** A longer word is cut. */
 const MAX_WORD = 64;
 
 const WORD = /[\p{L}\p{N}\p{M}]+(?:'\p{L}+)*/gu;
-/** Scripts without spaces between words: pairs of characters serve as words. */
-const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]+/gu;
+/**
+ * Pairs of characters serve as words in scripts without spaces between words, and in Korean, whose nouns carry particles. Tibetan needs no
+ * pairs: it divides syllables. `ー` lengthens a vowel in Hiragana and Katakana, and belongs to neither.
+ */
+const PAIRED =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]+/gu;
+/** A character with its marks. */
+const CHARACTER = /\P{M}\p{M}*|\p{M}+/gu;
 
-/** The words of a text, in lower case. Numbers are without commas and ordinal endings. */
+/**
+ * The words of a text, in lower case. Numbers are without commas and ordinal endings. A text without a letter or number, such as one of
+ * emoji, has its parts between spaces as words.
+ */
 export function wordsOf(text: string): string[] {
   const plain = text
     .slice(0, MAX_CHARACTERS)
@@ -16,12 +25,13 @@ export function wordsOf(text: string): string[] {
     .replace(/[’ʼ`´]/g, "'")
     .replace(/(\d),(?=\d{3}(?!\d))/g, '$1')
     .replace(/(?<![\p{L}\d])(\d{1,20})(?:st|nd|rd|th)(?!\p{L})/gu, '$1')
-    .replace(UNSPACED, pairs);
-  return (plain.match(WORD) ?? []).filter((word) => word.length <= MAX_WORD);
+    .replace(PAIRED, pairs);
+  const words = plain.match(WORD) ?? plain.match(/\S+/g) ?? [];
+  return words.map((word) => (word.length > MAX_WORD ? word.slice(0, MAX_WORD) : word));
 }
 
 function pairs(run: string): string {
-  const characters = Array.from(run);
+  const characters = run.match(CHARACTER)!;
   if (characters.length < 3) return ` ${run} `;
   return ` ${characters
     .slice(1)
