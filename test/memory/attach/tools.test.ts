@@ -51,11 +51,14 @@ describe('the tools of a memory', () => {
         'Done.',
         calls('forget_memory', { memory: 'The user likes chess.' }),
         'No such thing.',
+        calls('forget_memory', { memory: 'The user programs in C++.' }),
+        'Or C#?',
       ],
     });
-    await remember(memory, scope, 'The user is allergic to nuts.', 'The user is allergic to dust.');
+    const kept = ['The user is allergic to dust.', 'The user programs in C#.'];
+    await remember(memory, scope, 'The user is allergic to nuts.', ...kept);
     const talk = chat();
-    for (const text of ['Forget my allergy.', 'The nuts.', 'And chess.']) await talk.send(text);
+    for (const text of ['Forget my allergy.', 'The nuts.', 'And chess.', 'And C++.']) await talk.send(text);
     const answers = said.requests.flatMap(({ messages }) =>
       messages.at(-1)!.content.flatMap((part) => part.toolResponse?.output ?? []),
     );
@@ -63,8 +66,9 @@ describe('the tools of a memory', () => {
       expect.stringMatching(/^Nothing was forgotten, because .* exactly that(?:.|\n)*- The user is allergic to nuts\./),
       'It is forgotten.',
       expect.stringMatching(/^Nothing /),
+      expect.stringMatching(/^Nothing was forgotten(?:.|\n)*- The user programs in C#\./),
     ]);
-    expect(await textsOf(memories)).toEqual(['The user is allergic to dust.']);
+    expect(await textsOf(memories)).toEqual(kept);
   });
 
   test('forget nothing after a tool has answered, nothing of other users, and nothing of an app', async () => {

@@ -12,9 +12,9 @@ describe('duplicates', () => {
   test('are settled before the model is asked, and count once for each source', async () => {
     const { memory, model, scope, store } = setUp();
     const fact = (text: string, id: string) => memory.ingest({ scope, source: { id }, memories: [text], wait: true });
-    await fact('The user prefers a window seat.', 'a');
-    await fact('the user really prefers the window seats', 'b');
-    await fact('The user prefers the window seat!', 'b');
+    await fact("The user's seat is by the window.", 'a');
+    await fact('the user’s  seat is by the window', 'b');
+    await fact("User's seat is by a window!", 'b');
     expect(model.requests).toHaveLength(0);
     const [one, ...more] = await all(store);
     expect(more).toEqual([]);
@@ -27,6 +27,51 @@ describe('duplicates', () => {
     const texts = ['Ada likes Bob.', 'Bob likes Ada.', 'Ada does not like Bob.', 'Ada has 2 dogs.', 'Ada has 3 dogs.'];
     await memory.ingest({ scope, source: { id: 'a' }, memories: texts, wait: true });
     expect(await textsOf(store)).toEqual(texts.toSorted());
+  });
+
+  test.each([
+    ['The user programs in C++.', 'The user programs in C#.', 'The user programs in C.'],
+    ['The user likes 🍕.', 'The user likes 🍣.', 'The user likes.'],
+    ['The budget is $500.', 'The budget is €500.', 'The budget is 500.', 'The budget is 500%.'],
+    ['The left eye has -3 dioptres.', 'The left eye has +3 dioptres.', 'The left eye has 3 dioptres.'],
+    ["The hint is 'a/b'.", "The hint is 'a-b'.", "The hint is 'a b'."],
+    ['The screen is 27".', "The screen is 27'.", 'The screen is 27.', 'The screen is 2⁷.', 'The screen is .27.'],
+    ['The user takes vitamin A.', 'The user takes vitamin.'],
+    ['The user is in class 5A.', 'The user is in class 5.', 'The user is in class 5 A.'],
+    ['The user was in Paris.', 'The user was in Pari.'],
+    ["The user lives with Hans' son.", "The user lives with Han's son.", "The user lives with Hans's son."],
+    ['The user does not smoke now.', 'The user does not smoke.', 'The user does not really smoke.'],
+    ['Nuts are fine.', 'Nuts are fine?'],
+    ['The user met Ada, Bob and Eve.', 'The user met Ada Bob and Eve.'],
+    ['उपयोगकर्ता की बेटी का नाम रीमा है', 'उपयोगकर्ता की बेटी का नाम रोमा है'],
+    ['ผู้ใช้มีเสื้อ', 'ผู้ใช้มีเสือ'],
+    ['اسم ابن المستخدم عُمَر', 'اسم ابن المستخدم عَمْر'],
+    ['...', '!!!', '👍', '👍🏽'],
+  ])('do not hide what differs in a sign: %s %s', async (...texts) => {
+    const { memory, scope, store } = setUp({ model: undefined });
+    for (const text of texts) await memory.create({ scope, memory: text });
+    expect(await textsOf(store)).toEqual(texts.toSorted());
+  });
+
+  test('do not hide a correction of a fact with a key', async () => {
+    const { memory, scope, store } = setUp({ model: undefined });
+    for (const text of ['The user programs in C#.', 'The user programs in C++.'])
+      await memory.ingest({ scope, source: { id: 'form' }, memories: [{ text, key: 'language' }], wait: true });
+    expect(await textsOf(store)).toEqual(['The user programs in C++.']);
+  });
+
+  test.each([
+    '🍕🍕',
+    '👍🏽 -> 🍣',
+    'x'.repeat(70),
+    'ຜູ້ໃຊ້ອາໄສຢູ່ນະຄອນຫຼວງວຽງຈັນແລະມັກດື່ມກາເຟລາວໃນຕອນເຊົ້າທຸກໆມື້ກ່ອນໄປເຮັດວຽກ',
+    'អ្នកប្រើប្រាស់រស់នៅទីក្រុងភ្នំពេញហើយចូលចិត្តផឹកកាហ្វេនៅពេលព្រឹករាល់ថ្ងៃ',
+    'အသုံးပြုသူသည်ရန်ကုန်မြို့တွင်နေထိုင်ပြီးနေ့စဉ်နံနက်တိုင်းကော်ဖီသောက်လေ့ရှိသည်',
+    'སྤྱོད་མཁན་ལྷ་སར་སྡོད་ཀྱི་ཡོད་པ་དང་ཞོགས་པ་ཉིན་ལྟར་ཇ་འཐུང་གི་ཡོད།',
+  ])('are found though the text has no word that spaces divide: %s', async (text) => {
+    const { memory, scope, store } = setUp({ model: undefined });
+    for (const id of ['a', 'b']) await memory.create({ scope, memory: text, source: { id } });
+    expect(await all(store)).toMatchObject([{ text, sources: [{ id: 'a' }, { id: 'b' }] }]);
   });
 });
 

@@ -10,7 +10,7 @@ test('evaluate tells precision, recall and F1 of the extraction', async () => {
   });
   const scores = await memory.evaluate({
     cases: [
-      { messages: [user('Tea!')], expected: ['the user likes the tea'] },
+      { messages: [user('Tea!')], expected: ['the user likes tea'] },
       { messages: [user('Rex, my dog, and Tom, my cat.')], expected: ['The user has a dog.', 'The user has a cat.'] },
     ],
   });

@@ -473,7 +473,11 @@ describe('two workers', () => {
 
   test('count 50 of 50 corroborations of one memory', async () => {
     const { memory, ai, store, scope, clock } = setUp({ extract: () => ['The user prefers a window seat.'] });
-    const other = memoryManager(ai, { store, now: () => clock.now, extract: () => ['the user prefers window seat!'] });
+    const other = memoryManager(ai, {
+      store,
+      now: () => clock.now,
+      extract: () => ['the user prefers a window seat!'],
+    });
     await Promise.all(
       Array.from({ length: 50 }, (_, i) =>
         (i % 2 ? memory : other).ingest({ scope, source: { id: `s${i}` }, messages, wait: true }),
