@@ -9,8 +9,8 @@ import { NOTES } from '../pipeline/pipeline.ts';
 import { targetOf, type MemoryScope } from '../scopes.ts';
 
 /**
- * The facts that were learned from the messages of a session before the first unread one. Messages that were read in another branch count
- * as unread. Two reads.
+ * The facts that were learned from the messages of a session before the first one that was not learned from. Messages that were read in
+ * another branch, or skipped, count as not learned from. Two reads.
  *
  * @param messages All messages; the last turn is the current one.
  * @param keepTurns Turns before the current one that the facts do not replace.
@@ -29,7 +29,7 @@ export async function sessionFacts(
   const hashAt = (position: number) => shortHash(log.prefixHash(position));
   // A range that ends in another branch is left out: its facts may be from either branch.
   const ranges = parseSourceNote(notes[0]?.value).ranges.filter(
-    (range) => range.to <= log.length && hashInRange(range, range.to) === hashAt(range.to),
+    (range) => range.isLearned && range.to <= log.length && hashInRange(range, range.to) === hashAt(range.to),
   );
   if (ranges.length === 0) return undefined;
   const whole = { from: 0, to: log.length };

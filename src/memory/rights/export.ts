@@ -4,7 +4,7 @@ import { readConsent } from '../pipeline/guard/learning-state.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { ScopeTarget } from '../scopes.ts';
 import type { MemoryExportLine, QuarantinedText } from '../types.ts';
-import { jobsOf, memoriesOf } from './contents.ts';
+import { jobsOf, memoriesOf } from '../pipeline/contents.ts';
 
 /**
  * All data of a scope, apart from internal notes. Meanwhile a worker can turn a job into a quarantined text or a memory: these are read in

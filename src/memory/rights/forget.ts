@@ -14,7 +14,7 @@ import { quarantinedOf, quarantineNote } from '../pipeline/guard/quarantine-note
 import { withRange } from '../pipeline/ingest/ranges.ts';
 import { parseJobInput, type JobInput, type LearnInput } from '../pipeline/jobs/job-input.ts';
 import { NOTES, type Pipeline, type ScopeWork } from '../pipeline/pipeline.ts';
-import { jobsOf, memoriesOf } from './contents.ts';
+import { jobsOf, memoriesOf } from '../pipeline/contents.ts';
 
 /** The most memories that one commit replaces: each takes two operations, and one for each memory that it has superseded. */
 const MOST_AT_ONCE = 25;

@@ -3,10 +3,19 @@ import { invalidArgument } from '../../../errors.ts';
 import { assertId } from '../../../snapshot/ids.ts';
 import type { IngestOptions, IngestResult, MemoryFact } from '../../types.ts';
 import { beginEpoch, readLearningState } from '../guard/learning-state.ts';
-import { jobId, jobInputValue, type JobInput, type JobSource } from '../jobs/job-input.ts';
+import {
+  jobId,
+  jobInputValue,
+  parseJobInput,
+  partOf,
+  readRangeOf,
+  type JobInput,
+  type JobSource,
+} from '../jobs/job-input.ts';
+import { jobsOf } from '../contents.ts';
 import { workOf, type Pipeline, type ScopeWork } from '../pipeline.ts';
 import { factsInputs, learnInputs } from './plan-jobs.ts';
-import type { SourceNote } from './ranges.ts';
+import { hashInRange, unreadRanges, type ReadRange, type SourceNote } from './ranges.ts';
 
 /** A placeholder of `genkitx-agents/privacy`. */
 const NUMBERED = /\[([A-Z]{1,30}(?:_[A-Z]{1,30}){0,7})_\d{1,5}\]/g;
@@ -44,9 +53,43 @@ export async function addJobs(
     pipeline.report({ type: 'no-consent', scope, sourceId: source.id });
     return { status: 'refused', jobIds: [], openIds: [] };
   }
-  const inputs = await redactedInputs(options, source, note, redact);
-  if (inputs.length > 0 && !(await isWanted())) return { status: 'known', jobIds: [], openIds: [] };
+  const unread = await redactedInputs(options, source, note, redact);
+  const hasNew = options.messages && unread.length > 0;
+  const queue = hasNew ? await queueOf(pipeline, work, source.id, epoch) : { ranges: [], openIds: [] };
+  const inputs = unread.flatMap((input) => partsOutside(queue.ranges, input));
+  if (inputs.length === 0) return { status: 'known', jobIds: [], openIds: queue.openIds };
+  if (!(await isWanted())) return { status: 'known', jobIds: [], openIds: [] };
   return enqueue(pipeline, work, { inputs, epoch });
+}
+
+/**
+ * The messages of a source that are in the queue, dead jobs included, and the ids of the jobs that are not dead. An ingest leaves these messages
+ * out, so a message that always fails stays in one job, and later ones are learned when that job is dead.
+ */
+async function queueOf(
+  pipeline: Pipeline,
+  work: ScopeWork,
+  sourceId: string,
+  epoch: string | undefined,
+): Promise<{ readonly ranges: readonly ReadRange[]; readonly openIds: readonly string[] }> {
+  const ranges: ReadRange[] = [];
+  const openIds: string[] = [];
+  for await (const job of jobsOf(pipeline, work)) {
+    if (job.sourceId !== sourceId) continue;
+    const input = parseJobInput(job);
+    const range = readRangeOf(input);
+    if (!range || input.epoch !== epoch) continue;
+    ranges.push(range);
+    if (job.state !== 'dead') openIds.push(job.id);
+  }
+  return { ranges, openIds };
+}
+
+/** The parts of an input that are outside of these ranges. */
+function partsOutside(ranges: readonly ReadRange[], input: JobInput): JobInput[] {
+  if (input.task === 'facts' || input.task === 'procedure') return [input];
+  const parts = unreadRanges(input.range, (at) => hashInRange(input.range, at), ranges);
+  return parts.map((part) => partOf(input, part));
 }
 
 /**

@@ -16,16 +16,21 @@ const MAX_FACTS = 30;
 /** The most characters of a text in a job. */
 const MAX_TEXT = 40_000;
 
-/** The jobs for the unread messages of a source. */
+/**
+ * The jobs for the unread messages of a source.
+ *
+ * @param end The end of the messages to read. Default: the end of the last turn that has ended.
+ */
 export function learnInputs(
   task: LearnInput['task'],
   source: JobSource,
   messages: readonly MessageData[],
   note: SourceNote,
+  end?: number,
 ): LearnInput[] {
   const log = MessageLog.of(messages);
   const hashAt = (position: number) => shortHash(log.prefixHash(position));
-  const whole = { from: 0, to: log.completeTo };
+  const whole = { from: 0, to: end ?? log.completeTo };
   // A procedure needs all messages, also those that were read already.
   const ranges = task === 'procedure' ? [whole] : unreadRanges(whole, hashAt, note.ranges);
   const inputs = ranges.flatMap((range) => {

@@ -2,8 +2,8 @@
  * Records which messages of a source were read. A source may have branches, so a range keeps for each position the hash of all messages
  * before it. It counts for every branch, up to the last position with an equal hash.
  *
- * A note keeps {@link MOST_HASHES}. With more, the oldest ranges keep only their last hash, and are joined. A branch that begins inside of such
- * a range is read again from the start of the range.
+ * A note keeps {@link MOST_HASHES}. With more, the oldest ranges keep only their last hash, and are joined if no other branch begins between
+ * them. A branch that begins inside of such a range is read again from the start of the range.
  */
 /** The number of hex digits that are kept of a hash. */
 const HASH_LENGTH = 16;
@@ -19,12 +19,14 @@ export interface Range {
   readonly to: number;
 }
 
-/** A range of messages that were read. */
+/** A range of messages that count as read. */
 export interface ReadRange extends Range {
   /** The hash of the messages before `from`. */
   readonly base: string;
   /** The hashes at the positions after `from`, joined; an old range has only the one at `to`. */
   readonly hashes: string;
+  /** Whether a job has learned from the messages. Default: false, they were skipped. */
+  readonly isLearned?: boolean;
 }
 
 /** The note about a source. */
@@ -96,14 +98,21 @@ export function withRange(note: SourceNote, range: ReadRange): SourceNote {
   return { ...note, ranges };
 }
 
-/** Reduces the oldest range to its last hash, and joins it with the range that it continues. `undefined` if no range can be reduced. */
+/**
+ * Reduces the oldest range to its last hash, and joins it with the range that it continues, unless another branch continues that as well, or
+ * only one of them is learned. `undefined` if no range can be reduced.
+ */
 function shortened(ranges: readonly ReadRange[]): ReadRange[] | undefined {
   for (const old of ranges) {
     const hashes = old.hashes.slice(-HASH_LENGTH);
-    const continued = ranges.find((one) => one.to === old.from && one.hashes.slice(-HASH_LENGTH) === old.base);
+    const isBranch = ranges.some((one) => one !== old && one.from === old.from && one.base === old.base);
+    const continued = ranges.find(
+      ({ to, hashes: before, isLearned }) =>
+        !isBranch && to === old.from && before.slice(-HASH_LENGTH) === old.base && !isLearned === !old.isLearned,
+    );
     if (!continued && hashes === old.hashes) continue;
-    const joined = { from: continued?.from ?? old.from, to: old.to, base: continued?.base ?? old.base, hashes };
-    return [joined, ...ranges.filter((one) => one !== old && one !== continued)];
+    const { from, base } = continued ?? old;
+    return [{ ...old, from, base, hashes }, ...ranges.filter((one) => one !== old && one !== continued)];
   }
   return undefined;
 }

@@ -8,7 +8,7 @@ import { readLearningState, sourceNoteOperation } from '../guard/learning-state.
 import type { MemorySessions } from '../jobs/process-jobs.ts';
 import type { Pipeline, ScopeWork } from '../pipeline.ts';
 import { learnInputs } from './plan-jobs.ts';
-import { withRange } from './ranges.ts';
+import { withRange, type SourceNote } from './ranges.ts';
 
 /** Marks the messages that the sessions of a scope have now as read, so that they are not learned later. */
 export async function skipSessions(pipeline: Pipeline, work: ScopeWork, all: Iterable<MemorySessions>): Promise<void> {
@@ -23,7 +23,7 @@ export async function skipSessions(pipeline: Pipeline, work: ScopeWork, all: Ite
   }
 }
 
-/** As {@link skipSessions}, for one session. Does nothing if the scope has no such session. */
+/** As {@link skipSessions}, for one session whose memories are forgotten. Does nothing if the scope has no such session. */
 export async function skipSession(
   pipeline: Pipeline,
   work: ScopeWork,
@@ -31,7 +31,13 @@ export async function skipSession(
   sessionId: string,
 ): Promise<void> {
   for (const store of stores)
-    if (await readSession(store, work.scope, sessionId)) await skipBranches(pipeline, work, store, sessionId);
+    if (await readSession(store, work.scope, sessionId))
+      await skipBranches(pipeline, work, store, sessionId, withoutLearned);
+}
+
+/** The note of a source whose memories are forgotten. */
+function withoutLearned(note: SourceNote): SourceNote {
+  return { ...note, ranges: note.ranges.map((range) => ({ ...range, isLearned: false })) };
 }
 
 /** Marks the messages of all branches, because a user may continue any of them. */
@@ -40,6 +46,7 @@ async function skipBranches(
   work: ScopeWork,
   sessions: SnapshotStore,
   sessionId: string,
+  change = (note: SourceNote) => note,
 ): Promise<void> {
   const { options } = work;
   const snapshots = await listAllSnapshots(sessions, { ...options, sessionId });
@@ -49,9 +56,11 @@ async function skipBranches(
     const messages = (await sessions.getSnapshot({ ...options, snapshotId }))?.state?.messages ?? [];
     await commitPlan(pipeline, work, async () => {
       const { revision, note } = await readLearningState(pipeline, work, sessionId);
-      const unread = learnInputs('learn', source, messages, note);
-      const read = unread.reduce((next, { range }) => withRange(next, range), note);
-      return { revision, operations: unread.length === 0 ? [] : [sourceNoteOperation(sessionId, read)] };
+      let next = change(note);
+      // The last message has a range of its own: it may wait for an answer, which changes its hash.
+      for (const end of [messages.length - 1, messages.length])
+        for (const { range } of learnInputs('learn', source, messages, next, end)) next = withRange(next, range);
+      return { revision, operations: next === note ? [] : [sourceNoteOperation(sessionId, next)] };
     });
   }
 }

@@ -75,11 +75,16 @@ export function jobId(scope: MemoryScopeId, input: JobInput): string {
   return sha256Of([memoryScopeKey(scope), input.epoch, task, source.id, ...work]);
 }
 
-/** The note of a source after its input was read. */
-export function withInput(note: SourceNote, input: JobInput): SourceNote {
+/** The range that counts as read after the job. Procedures and approved texts are made of messages that may have been read before. */
+export function readRangeOf(input: JobInput): ReadRange | undefined {
+  return input.task === 'facts' || input.task === 'procedure' || input.isApproved ? undefined : input.range;
+}
+
+/** The note of a source after its input was read. `isLearned`: the job is done, not discarded. */
+export function withInput(note: SourceNote, input: JobInput, isLearned = true): SourceNote {
   if (input.task === 'facts') return withSeen(note, input.sha256);
   if (input.task === 'procedure') return withSeen(note, procedureMark(input.range));
-  return input.isApproved ? note : withRange(note, input.range);
+  return input.isApproved ? note : withRange(note, { ...input.range, isLearned });
 }
 
 /** SHA-256 of a value's JSON text, in hex. */

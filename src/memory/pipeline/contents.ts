@@ -1,6 +1,6 @@
 import { itemsOf } from '../../store/list/items-of.ts';
 import type { Memory, MemoryJob, MemoryPageOptions, MemoryQuery } from '../../store/memory/contract.ts';
-import type { Pipeline } from '../pipeline/pipeline.ts';
+import type { Pipeline } from './pipeline.ts';
 import type { ScopeTarget } from '../scopes.ts';
 
 /** All memories of a scope, including those that no longer hold. */
