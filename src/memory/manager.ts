@@ -131,8 +131,7 @@ export class MemoryManager {
       changed: (scope) => this.#saveIndex(scope),
       countRefusal: () => ++this.#refused,
     };
-    this.#search = new MemorySearch(this.store, {
-      ...options.search,
+    this.#search = new MemorySearch(this.store, options.search, {
       ...(options.embedder !== undefined && { embed: (query, signal) => this.#embed(query, signal) }),
       clock: { ...SYSTEM_CLOCK, now: this.#pipeline.now },
     });
@@ -505,7 +504,8 @@ export class MemoryManager {
    * Measures the extraction on conversations with known memories. Redacts them as `ingest` does, and stores nothing. A case for which the
    * model's answer stays malformed counts as one in which nothing was found, and is in `failed` of the result.
    *
-   * @param options.isSame Whether two texts mean the same. Default: the words are the same, apart from case, punctuation and fillers.
+   * @param options.isSame Whether two texts mean the same. Default: they are equal, apart from case, white space,
+   *   articles, the form of quotes, and full stops and exclamation marks at the end.
    */
   evaluate(options: {
     cases: readonly GoldenCase[];

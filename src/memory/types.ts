@@ -118,7 +118,10 @@ export interface FoundValue {
 
 /** When to learn from an agent's session. */
 export interface MemoryTriggers {
-  /** Whenever the number of turns reaches a multiple of this; `1`: after each turn. Default: 5. */
+  /**
+   * Whenever the number of turns reaches a multiple of this, or this process has seen as many turns since it last learned; `1`: after each
+   * turn. Default: 5.
+   */
   everyTurns?: number;
   /** When no turn came for this long, in ms, while the process runs. `false`: never. Default: 900,000 (15 minutes). */
   onIdleMs?: number | false;
@@ -203,8 +206,8 @@ export interface MemoryManagerOptions {
   model?: ModelArgument;
   /** Makes vectors of memories and queries. Default: search is by words. */
   embedder?: EmbedderArgument;
-  /** Options of the search. Default: the defaults of `MemorySearch`. */
-  search?: Omit<MemorySearchOptions, 'embed' | 'clock'>;
+  /** Options of the search. */
+  search?: MemorySearchOptions;
   /** The topics to remember. Default: the four built-in topics. */
   topics?: readonly (BuiltInTopic | MemoryTopic)[];
   /**

@@ -206,6 +206,13 @@ describe('sections', () => {
     expect(sections.history!.tokens).toBeLessThanOrEqual(300);
   });
 
+  test('leave out a text that is too long, and keep shorter ones after it', async () => {
+    const limits = { knowledge: { maxTokens: 200 } };
+    const texts = source(words(50), words(500), words(51), words(400));
+    const sections = await report({ maxTokens: 9_000, knowledge: texts, sections: limits });
+    expect(sections).toMatchObject({ knowledge: { items: 2, omitted: 2, reasons: ['section'] } });
+  });
+
   test.each([
     [{ sections: { prompt: { rank: 1 } } }, "section 'prompt' can't be limited"],
     [{ sections: { history: { max: 1 } } }, "sections.history has no option 'max'"],

@@ -1,3 +1,4 @@
+import { fitting } from '../../session/log/estimate-tokens.ts';
 import type { ContextItem, FlexibleSection, OmissionReason, SectionOptions, SectionReport } from '../types.ts';
 
 /** A section that can shrink. */
@@ -87,12 +88,10 @@ export class Omissions {
 /** A section that is a list of texts, best first. */
 export class ListSection implements Flexible {
   readonly section: FlexibleSection;
-  readonly #items: ContextItem[];
-  readonly #sizes: readonly number[];
+  #sized: readonly { readonly item: ContextItem; readonly tokens: number }[];
   /** Tokens of the words around the texts. */
   readonly #frame: number;
   readonly #omissions: Omissions;
-  #tokens = 0;
 
   constructor(options: {
     section: FlexibleSection;
@@ -102,39 +101,30 @@ export class ListSection implements Flexible {
     omissions?: Omissions;
   }) {
     this.section = options.section;
-    this.#items = [...options.items];
-    this.#sizes = this.#items.map(({ text }) => options.countText(text));
+    this.#sized = options.items.map((item) => ({ item, tokens: options.countText(item.text) }));
     this.#frame = options.frame;
     this.#omissions = options.omissions ?? new Omissions();
-    this.#count();
   }
 
   get tokens(): number {
-    return this.#tokens;
+    return this.#sized.reduce((sum, { tokens }) => sum + tokens, this.#sized.length > 0 ? this.#frame : 0);
   }
 
   get texts(): readonly string[] {
-    return this.#items.map(({ text }) => text);
+    return this.items.map(({ text }) => text);
   }
 
   get items(): readonly ContextItem[] {
-    return this.#items;
+    return this.#sized.map(({ item }) => item);
   }
 
-  shrink(tokens: number, reason: OmissionReason): void {
-    const before = this.#items.length;
-    while (this.#items.length > 0 && this.#tokens > tokens) {
-      this.#items.pop();
-      this.#count();
-    }
-    this.#omissions.add(before - this.#items.length, reason);
+  shrink(maxTokens: number, reason: OmissionReason): void {
+    const kept = fitting(this.#sized, ({ tokens }) => tokens, maxTokens - this.#frame);
+    this.#omissions.add(this.#sized.length - kept.length, reason);
+    this.#sized = kept;
   }
 
   report(): SectionReport | undefined {
-    return this.#omissions.report(this.#tokens, this.#items.length);
-  }
-
-  #count(): void {
-    this.#tokens = this.#items.reduce((sum, _, i) => sum + this.#sizes[i]!, this.#items.length > 0 ? this.#frame : 0);
+    return this.#omissions.report(this.tokens, this.#sized.length);
   }
 }

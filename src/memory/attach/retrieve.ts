@@ -1,7 +1,7 @@
 import { logger } from 'genkit/logging';
 import { describeThrown } from '../../errors.ts';
 import type { Json } from '../../json/value.ts';
-import { estimateTokens } from '../../session/log/estimate-tokens.ts';
+import { estimateTokens, fitting } from '../../session/log/estimate-tokens.ts';
 import type { FoundBlocks, MemoryBlock, MemoryItem } from '../../session/turn-memory.ts';
 import type { OmissionReason } from '../../snapshot/context-report.ts';
 import { tenantScopeKey } from '../../store/memory/scope.ts';
@@ -23,7 +23,7 @@ interface CountedItem extends MemoryItem {
 
 interface KnownProfile {
   readonly revision: number;
-  /** Default: there is no profile. */
+  /** `undefined`: there is no profile. */
   readonly item: CountedItem | undefined;
 }
 
@@ -61,12 +61,15 @@ export class Retrieval {
     const reasons = [...new Set(findings.flatMap((finding) => finding.reasons))];
     const blocks: MemoryBlock[] = [];
     const profiles = findings.flatMap((finding) => finding.profile?.item ?? []);
-    if (profile !== 'none' && profiles.length > 0) blocks.push(this.#block('profile', profile, profiles, []));
+    if (profile !== 'none') {
+      const block = this.#block('profile', profile, profiles, memories === 'tool' ? reasons : []);
+      if (block.items.length > 0 || block.reasons.length > 0) blocks.push(block);
+    }
     if (memories !== 'tool') {
       const best = this.#best(findings);
       const block = this.#block('memory', memories, best.map(itemOf), reasons);
-      if (block.items.length > 0 || reasons.length > 0) blocks.push(block);
-      const placed = best.slice(0, block.items.length);
+      if (block.items.length > 0 || block.reasons.length > 0) blocks.push(block);
+      const placed = best.filter((memory) => block.items.includes(itemOf(memory)));
       return { blocks, noteUse: () => noteUses(this.#manager, findings, placed) };
     }
     return { blocks, noteUse: () => {} };
@@ -145,7 +148,7 @@ export class Retrieval {
     }
   }
 
-  /** A block of the first items that fit. */
+  /** A block of the items that fit. */
   #block(
     title: MemoryBlock['title'],
     place: MemoryBlock['place'],
@@ -153,12 +156,10 @@ export class Retrieval {
     reasons: readonly OmissionReason[],
   ): MemoryBlock {
     const { maxTokens } = this.#settings;
-    let tokens = 0;
-    const end = items.findIndex((item) => (tokens += item.tokens) > maxTokens);
-    const fitting = end < 0 ? items : items.slice(0, end);
-    const omitted = items.length - fitting.length;
+    const kept = fitting(items, ({ tokens }) => tokens, maxTokens);
+    const omitted = items.length - kept.length;
     const all: OmissionReason[] = omitted > 0 ? [...reasons, 'section'] : [...reasons];
-    return { title, place, items: fitting, maxTokens, omitted, reasons: all };
+    return { title, place, items: kept, maxTokens, omitted, reasons: all };
   }
 }
 

@@ -1,5 +1,6 @@
 import { logger } from 'genkit/logging';
 import { describeThrown, quote } from '../../errors.ts';
+import { MessageLog } from '../../session/log/message-log.ts';
 import type { IngestWhile } from '../pipeline/ingest/ingest.ts';
 import type { MemoryTriggers } from '../types.ts';
 import type { SessionToLearn } from './read-session.ts';
@@ -11,7 +12,10 @@ const MOST_WAITING = 1_000;
 export type ReadSession = () => Promise<SessionToLearn | undefined>;
 
 interface Waiting {
+  /** Ended turns in the messages of the session. */
   readonly turns: number;
+  /** Turns that ended in this process since it last learned from the session. */
+  unlearned: number;
   readonly timer: NodeJS.Timeout | undefined;
   readonly learn: () => Promise<void>;
 }
@@ -36,13 +40,22 @@ export class Triggers {
   turnEnded(key: string, session: SessionToLearn, later: ReadSession): Promise<void> | undefined {
     const { everyTurns, onIdleMs } = this.#when;
     const { sessionId, messages } = session;
-    const turns = messages.reduce((sum, { role }) => sum + (role === 'user' ? 1 : 0), 0);
+    const before = this.stop(key);
+    // A turn that waits for a tool's answer has not ended.
+    const { completeTo } = MessageLog.of(messages);
+    const turns = messages.slice(0, completeTo).filter(({ role }) => role === 'user').length;
+    const unlearned = (before?.unlearned ?? 0) + (completeTo === messages.length ? 1 : 0);
     const rounds = (count: number) => Math.floor(count / everyTurns);
-    const isDue = rounds(turns) > rounds(this.stop(key)?.turns ?? turns - 1);
-    const learn = () => this.#learn(sessionId, later);
+    // The messages count the turns of all processes, but their number does not grow if the session is trimmed or goes on from an earlier turn.
+    const isDue = rounds(turns) > rounds(before?.turns ?? Math.max(0, turns - 1)) || unlearned >= everyTurns;
+    const learn = () => {
+      waiting.unlearned = 0;
+      return this.#learn(sessionId, later);
+    };
     const timer = isDue || onIdleMs === false ? undefined : setTimeout(() => void learn(), onIdleMs);
     timer?.unref();
-    this.#waiting.set(key, { turns, timer, learn });
+    const waiting: Waiting = { turns, unlearned: isDue ? 0 : unlearned, timer, learn };
+    this.#waiting.set(key, waiting);
     const [oldest] = this.#waiting.size > MOST_WAITING ? this.#waiting.keys() : [];
     const early = oldest === undefined ? undefined : this.stop(oldest);
     const learnEarly = early?.timer && early.learn;

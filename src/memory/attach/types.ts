@@ -17,7 +17,10 @@ export type MemoryToolName = 'load_memory' | 'create_memory' | 'forget_memory';
 export interface PreloadOptions {
   /** The most memories, 1 to 50. Default: 10. */
   k?: number;
-  /** The most tokens of the memories; the profiles may have as many again. Default: 1,000. */
+  /**
+   * The most tokens of the memories; the profiles may have as many again. A memory that does not fit is left out, and shorter ones after it
+   * are placed. Default: 1,000.
+   */
   maxTokens?: number;
   /** How long a turn waits, in ms; then it continues with the memories found so far. Default: 200. */
   deadlineMs?: number;
@@ -128,16 +131,16 @@ export interface AttachedMemory {
 
 /** The session and the caller of a turn. */
 export interface MemoryTurnScope {
-  /** The session. Default: there is none. */
+  /** The session; `undefined`: there is none. */
   readonly sessionId?: string | undefined;
-  /** The caller's context. */
+  /** The caller's context; `undefined`: there is none. */
   readonly context?: ActionContext | undefined;
 }
 
 /** A turn that was saved. */
 export interface EndedTurn extends MemoryTurnScope {
   readonly sessionId: string;
-  /** Its snapshot. Default: the session is in no store. */
+  /** Its snapshot; `undefined`: the session is in no store. */
   readonly snapshotId?: string | undefined;
   /** Where the session is kept; `undefined` without a store that lists sessions with their owners. */
   readonly store: SnapshotStore | undefined;

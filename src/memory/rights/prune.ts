@@ -5,7 +5,7 @@ import { agedConfidence } from '../pipeline/consolidate/confidence.ts';
 import { discardOlder } from '../pipeline/guard/review.ts';
 import { MOST_OPERATIONS, type Pipeline, type ScopeWork } from '../pipeline/pipeline.ts';
 import type { MemoryPrunePolicy } from '../types.ts';
-import { memoriesOf } from './contents.ts';
+import { memoriesOf } from '../pipeline/contents.ts';
 
 const MOST_ATTEMPTS = 10;
 
@@ -50,9 +50,26 @@ async function pruneMemories(
   policy: MemoryPrunePolicy,
   dryRun: boolean,
 ): Promise<number> {
+  let count = 0;
+  try {
+    for await (const removed of removals(pipeline, work, policy, dryRun)) count += removed;
+    return count;
+  } finally {
+    // Also after an error, because the saved index still has what was removed before it.
+    if (count > 0 && !dryRun) pipeline.changed(work.scope);
+  }
+}
+
+/** Yields the number of memories that each commit removed, or with `dryRun` of those to remove. */
+async function* removals(
+  pipeline: Pipeline,
+  work: ScopeWork,
+  policy: MemoryPrunePolicy,
+  dryRun: boolean,
+): AsyncGenerator<number> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await pruneOnce(pipeline, work, policy, dryRun);
+      return yield* pruneOnce(pipeline, work, policy, dryRun);
     } catch (error) {
       // After another commit all is decided again: a changed memory may have to stay.
       if (!isAborted(error) || attempt === MOST_ATTEMPTS) throw error;
@@ -60,12 +77,12 @@ async function pruneMemories(
   }
 }
 
-async function pruneOnce(
+async function* pruneOnce(
   pipeline: Pipeline,
   work: ScopeWork,
   policy: MemoryPrunePolicy,
   dryRun: boolean,
-): Promise<number> {
+): AsyncGenerator<number> {
   const { store, now } = pipeline;
   let revision = await store.revision(work.id, work.options);
   const uses = pipeline.usesOf(work.scope);
@@ -88,7 +105,10 @@ async function pruneOnce(
       .slice(0, excess)
       .map(({ id }) => id),
   );
-  if (dryRun || gone.length === 0) return gone.length;
+  if (dryRun) {
+    yield gone.length;
+    return;
+  }
   for (let i = 0; i < gone.length; i += MOST_OPERATIONS) {
     const operations = gone.slice(i, i + MOST_OPERATIONS).map((id): MemoryOperation => ({ op: 'remove', id }));
     ({ revision } = await store.commit(work.id, operations, {
@@ -96,9 +116,8 @@ async function pruneOnce(
       expectedRevision: revision,
       now: now(),
     }));
+    yield operations.length;
   }
-  pipeline.changed(work.scope);
-  return gone.length;
 }
 
 function matchesPolicy(memory: Memory, policy: MemoryPrunePolicy, now: number): boolean {

@@ -10,3 +10,14 @@ const MIXED_WORD = { pattern: /^(?=[A-Za-z]*\d)[A-Za-z\d]{4,}$/, averageCharsPer
 export function estimateTokens(text: string): number {
   return estimateTokenCount(text, { languageConfigs: [MIXED_WORD] });
 }
+
+/** The items that fit into a budget, in their order. One that is too long does not hide shorter ones after it. */
+export function fitting<T>(items: readonly T[], tokensOf: (item: T) => number, maxTokens: number): T[] {
+  let left = maxTokens;
+  return items.filter((item) => {
+    const tokens = tokensOf(item);
+    if (tokens > left) return false;
+    left -= tokens;
+    return true;
+  });
+}

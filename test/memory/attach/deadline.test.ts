@@ -73,6 +73,16 @@ describe('a memory store that hangs', () => {
     expect(warnings.mock.calls.flat().join('\n')).toContain('The disk is gone.');
   });
 
+  test('that fails to read a profile is reported when memories are placed by tool only', async () => {
+    vi.spyOn(logger, 'warn').mockImplementation(() => {});
+    const { chat, turns } = agentWithMemory({
+      memory: { store: storeThat(() => Promise.reject(new Error('The disk is gone.'))) },
+      attach: { placement: { memories: 'tool' } },
+    });
+    expect((await chat().send('Which seat?')).text).toBe('ok');
+    expect(turns).toMatchObject([{ hasProfile: false, reasons: ['failed'] }]);
+  });
+
   test('that takes no jobs does not delay a turn, and leaves the reply as it is', async () => {
     const store = new InMemoryMemoryStore();
     store.addJob = () => new Promise(() => {});

@@ -3,7 +3,7 @@ import { z } from 'genkit';
 import { defineCustomAgent, definePromptAgent, InMemorySessionStore } from 'genkitx-agents';
 import { contextWindow, type ContextReport } from 'genkitx-agents/context';
 import { InMemoryMemoryStore } from 'genkitx-agents/memory';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { DIVIDED_POISON, FOREIGN_POISON, POISON } from '../pipeline/poison-corpus.ts';
 import { contextReportOf } from '../../context/support/context-reports.ts';
 import { ADA, agentWithMemory, BOB, draft, linesOf, remember, user } from './support.ts';
@@ -130,6 +130,64 @@ describe('an agent with a memory', () => {
     await small.chat().send('Which seat?');
     expect(small.turns[0]!.memories.length).toBeLessThan(5);
     expect(small.turns[0]).toMatchObject({ omitted: 5 - small.turns[0]!.memories.length, reasons: ['section'] });
+  });
+
+  test.each([
+    ['without a window', undefined],
+    ['with one', contextWindow()],
+  ])('leaves out a memory that does not fit, and places the shorter ones after it, %s', async (_, context) => {
+    const { memory, memories, scope, said, chat, turns, sessions } = agentWithMemory({
+      attach: { preload: { maxTokens: 100 } },
+      ...(context && { context }),
+    });
+    const used = vi.spyOn(memory, 'noteUse');
+    const long = 'The window seat, the window seat, the window seat. '.repeat(20);
+    const puts = [
+      ['a', SEAT],
+      ['long', long],
+      ['b', 'A seat in row 4 was booked.'],
+    ] as const;
+    await memories.commit(
+      { scope: 'user', appName: 'default', userId: 'ada' },
+      puts.map(([id, text]) => ({ op: 'put', memory: draft(id, text) })),
+    );
+    const query = 'Which window seat?';
+    const found = (await memory.search({ scope, query })).memories.map(({ memory: { id } }) => id);
+    expect(found).toHaveLength(3);
+    expect(found.at(-1)).not.toBe('long');
+    const talk = chat();
+    await talk.send(query);
+    const placed = found.filter((id) => id !== 'long');
+    expect(turns).toMatchObject([{ memories: placed.map((id) => [id, 1]), omitted: 1, reasons: ['section'] }]);
+    const request = JSON.stringify(said.requests[0]!.messages);
+    expect(puts.filter(([, text]) => request.includes(text.trim())).map(([id]) => id)).toEqual(['a', 'b']);
+    expect(used.mock.calls).toEqual([[scope, placed]]);
+    if (!context) return;
+    const report = await contextReportOf(sessions, talk.snapshotId!);
+    expect(report).toMatchObject({
+      sections: { memory: { items: 2, omitted: 1, reasons: ['section'] } },
+      memories: placed.map((id) => [id, 1]),
+    });
+  });
+
+  test.each([
+    ['without a window', undefined],
+    ['with one', contextWindow()],
+  ])('reports what is missing when no memory fits, %s', async (_, context) => {
+    const { memory, scope, said, chat, turns, sessions } = agentWithMemory({
+      attach: { preload: { maxTokens: 2 } },
+      ...(context && { context }),
+    });
+    await remember(memory, scope, SEAT, 'The user booked a seat in row 4.');
+    const used = vi.spyOn(memory, 'noteUse');
+    const talk = chat();
+    await talk.send('Which seat?');
+    expect(turns).toMatchObject([{ memories: [], omitted: 2, reasons: ['section'] }]);
+    expect(linesOf(said.requests[0]!)).toEqual(['system: Be brief.', 'user: Which seat?']);
+    expect(used).not.toHaveBeenCalled();
+    if (!context) return;
+    const report = await contextReportOf(sessions, talk.snapshotId!);
+    expect(report!.sections.memory).toEqual({ tokens: 0, items: 0, omitted: 2, reasons: ['section'] });
   });
 
   test('has the memories of the caller alone, and none without a user', async () => {

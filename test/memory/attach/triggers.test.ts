@@ -1,4 +1,5 @@
 /** When the sessions of an agent are learned from: after the turn was saved, in the background. */
+import { defineCustomAgent, InMemorySessionStore } from 'genkitx-agents';
 import { processMemoryJobs } from 'genkitx-agents/memory';
 import { logger } from 'genkit/logging';
 import { afterEach, describe, expect, test, vi } from 'vitest';
@@ -46,6 +47,104 @@ describe('an agent learns', () => {
     expect(items.map(({ memory: { sources } }) => sources[0]!.sessionId)).toEqual(
       Array.from({ length: 4 }, () => talk.sessionId),
     );
+  });
+
+  test.each([1, 2, 3])('every %i turns of a session that its agent trims', async (everyTurns) => {
+    const sizes: number[] = [];
+    const extract = ({ messages }: { messages: readonly unknown[] }) => {
+      sizes.push(messages.length);
+      return [];
+    };
+    const { ai, memory, attached, said } = learning({ everyTurns, onIdleMs: false }, { extract });
+    const store = new InMemorySessionStore();
+    const trimming = defineCustomAgent(ai, { name: 'trimming', store, memory: attached }, async (sess) => {
+      await sess.run(async () => {
+        const { message } = await ai.generate({ model: said.name, messages: [...sess.getMessages()] });
+        if (message) sess.addMessages([message.toJSON()]);
+        sess.setMessages(sess.getMessages().slice(-2));
+      });
+      return {};
+    });
+    const talk = trimming.chat({}, { context: ADA });
+    for (let turn = 1; turn <= 6; turn++) {
+      await talk.send(`I like tea ${turn}.`);
+      await memory.settled();
+      expect(sizes).toHaveLength(Math.floor(turn / everyTurns));
+    }
+  });
+
+  test('from an edited message with everyTurns: 1', async () => {
+    const { memory, memories, agent, chat } = learning({ everyTurns: 1, onIdleMs: false });
+    const talk = chat();
+    const first = await talk.send('I like tea.');
+    await talk.send('I like rum.');
+    await agent.chat({ snapshotId: first.snapshotId! }, { context: ADA }).send('Sorry, I like ale.');
+    await memory.settled();
+    expect(await textsOf(memories)).toContain('The user said: Sorry, I like ale.');
+  });
+
+  test('every N turns, also if each begins at the same earlier snapshot', async () => {
+    const { memory, memories, agent, chat } = learning({ everyTurns: 3, onIdleMs: false });
+    const { snapshotId } = await chat().send('I like tea.');
+    for (let i = 1; i <= 6; i++) {
+      await agent.chat({ snapshotId: snapshotId! }, { context: ADA }).send(`I like rum ${i}.`);
+      await memory.settled();
+    }
+    // The first turn counts as well, and the message of each learned branch is the last one of three turns.
+    expect(await textsOf(memories)).toEqual(
+      ['tea', 'rum 2', 'rum 5'].map((it) => `The user said: I like ${it}.`).toSorted(),
+    );
+  });
+
+  test.each([1, 2])('from turn %i that was interrupted and then resumed, once it has ended', async (everyTurns) => {
+    const { ai, memory, memories, chat, said, reports } = agentWithMemory({
+      memory: { model: undefined, extract: likes, generate: { everyTurns, onIdleMs: false } },
+      tools: ['confirm'],
+    });
+    ai.defineTool({ name: 'confirm', description: 'Asks.' }, async (_, { interrupt, resumed }) =>
+      resumed ? 'yes' : interrupt(),
+    );
+    const talk = chat();
+    for (let turn = 1; turn < everyTurns; turn++) await talk.send('Hello.');
+    said.reply([{ toolRequest: { name: 'confirm', ref: '1', input: {} } }]);
+    await talk.send('I like tea.');
+    await memory.settled();
+    expect(await textsOf(memories)).toEqual([]);
+    await talk.resume({ restart: talk.interrupts.map((each) => each.restart()) });
+    await memory.settled();
+    expect(await textsOf(memories)).toEqual(['The user said: I like tea.']);
+    // The interruption and its resumption are one turn.
+    expect(reports.map(({ type }) => type)).toEqual(['committed']);
+    await talk.send('I like rum.');
+    await memory.settled();
+    expect(await textsOf(memories)).toHaveLength(everyTurns === 1 ? 2 : 1);
+  });
+
+  test('N turns after it learned when no turn came for a while, of a session that does not grow', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const { memory, memories, agent, chat } = learning({ everyTurns: 4, onIdleMs: MINUTE });
+    const { snapshotId } = await chat().send('I like tea.');
+    const again = (text: string) => agent.chat({ snapshotId: snapshotId! }, { context: ADA }).send(text);
+    await again('I like rum.');
+    await vi.advanceTimersByTimeAsync(MINUTE);
+    await memory.settled();
+    expect(await textsOf(memories)).toHaveLength(2);
+    for (let i = 1; i <= 4; i++) {
+      await again(`I like ale ${i}.`);
+      await memory.settled();
+      expect(await textsOf(memories)).toHaveLength(i < 4 ? 2 : 3);
+    }
+  });
+
+  test('at a multiple of N turns, if other processes have served the turns before', async () => {
+    const { memory, memories, attached } = learning({ everyTurns: 5, onIdleMs: false });
+    const messages = Array.from({ length: 10 }, (_, i) => user(`I like tea ${i}.`));
+    for (const count of [3, 6, 9, 10]) {
+      const turn = { sessionId: 's', context: ADA, isOwn: true, store: undefined };
+      void attached.afterTurn({ ...turn, messages: messages.slice(0, count) });
+      await memory.settled();
+      expect(await textsOf(memories)).toHaveLength({ 3: 0, 6: 6, 9: 6, 10: 10 }[count]!);
+    }
   });
 
   test('and settled waits for a turn that has just ended', async () => {

@@ -1,5 +1,10 @@
 /** What `prune` removes and keeps. */
-import { describe, expect, test } from 'vitest';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FileMemoryStore } from 'genkitx-agents/memory';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { draft } from '../attach/support.ts';
 import { ADA, DAY, everything, ID, livingIn, range, setUp, textsOf } from './support.ts';
 
 describe('prune', () => {
@@ -136,6 +141,42 @@ describe('prune', () => {
     expect(await memory.prune({ quarantineMs: DAY }, { scope })).toMatchObject({ quarantined: 0 });
     await memory.quarantine.approve({ scope, id: two!.id });
     expect(await memory.quarantine.list({ scope })).toEqual([]);
+  });
+
+  test('counts what it removed before another process committed in between', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'prune-'));
+    const [store, other] = [new FileMemoryStore(folder), new FileMemoryStore(folder)];
+    const { memory, scope, clock } = setUp({ model: undefined, store });
+    onTestFinished(async () => {
+      await memory.close();
+      await Promise.all([store.close(), other.close()]);
+      await rm(folder, { recursive: true });
+    });
+    clock.now = Date.now() + DAY;
+    const draftOf = (id: string) => ({ op: 'put' as const, memory: draft(id, `Number ${id}.`) });
+    for (const part of [range(0, 100), range(100, 200), range(200, 250)])
+      await store.commit(
+        ID,
+        part.map((i) => draftOf(`m${i}`)),
+      );
+    const commit = store.commit.bind(store);
+    const outcomes: string[] = [];
+    vi.spyOn(store, 'commit').mockImplementation(async (...args) => {
+      // The second and the last removal come too late once each.
+      if (outcomes.length === 1 || outcomes.length === 3) await other.commit(ID, [draftOf(`new${outcomes.length}`)]);
+      try {
+        const result = await commit(...args);
+        outcomes.push('committed');
+        return result;
+      } catch (error) {
+        outcomes.push((error as { status: string }).status);
+        throw error;
+      }
+    });
+    const policy = { maxAgeMs: 0 };
+    expect(await memory.prune(policy, { scope })).toEqual({ memories: 252, quarantined: 0 });
+    expect(outcomes.filter((outcome) => outcome === 'ABORTED')).toHaveLength(2);
+    expect(await textsOf(store)).toEqual([]);
   });
 
   test('refuses what is no policy', async () => {
