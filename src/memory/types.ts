@@ -97,10 +97,7 @@ export interface GuardedText {
  * Returns the reason to quarantine a text, or nothing if the text is fine. If a guard throws, the job fails and is tried again. If it does
  * not answer within `limits.timeoutMs`, this text and all later ones of the job are quarantined.
  */
-export type MemoryGuard = MemoryGuardFunction | MemoryGuardRule;
-
-/** A guard as a function. */
-export type MemoryGuardFunction = (text: GuardedText) => string | undefined | Promise<string | undefined>;
+export type MemoryGuard = ((text: GuardedText) => string | undefined | Promise<string | undefined>) | MemoryGuardRule;
 
 /** A guard that finds values in texts, such as a privacy rule. A text with such a value is quarantined. */
 export interface MemoryGuardRule {

@@ -18,35 +18,29 @@ import type { Json } from '../../json/value.ts';
 import type { Page } from '../contract.ts';
 
 /** The scope of memories: a user, a session, or all users of an app. Ids are the same scope exactly when all members are equal. */
-export type MemoryScopeId = UserMemoryScope | SessionMemoryScope | AppMemoryScope;
-
-/** What is known about a user. */
-export interface UserMemoryScope {
-  /** Says what the scope is. */
-  readonly scope: 'user';
-  /** The application: users of two applications have nothing in common. */
-  readonly appName: string;
-  /** The user. */
-  readonly userId: string;
-}
-
-/** What is known within a session. */
-export interface SessionMemoryScope {
-  /** Says what the scope is. */
-  readonly scope: 'session';
-  /** The application. */
-  readonly appName: string;
-  /** The session. */
-  readonly sessionId: string;
-}
-
-/** What everybody may know. */
-export interface AppMemoryScope {
-  /** Says what the scope is. */
-  readonly scope: 'app';
-  /** The application. */
-  readonly appName: string;
-}
+export type MemoryScopeId =
+  | {
+      /** What is known about a user. */
+      readonly scope: 'user';
+      /** The application: users of two applications have nothing in common. */
+      readonly appName: string;
+      /** The user. */
+      readonly userId: string;
+    }
+  | {
+      /** What is known within a session. */
+      readonly scope: 'session';
+      /** The application. */
+      readonly appName: string;
+      /** The session. */
+      readonly sessionId: string;
+    }
+  | {
+      /** What everybody may know. */
+      readonly scope: 'app';
+      /** The application. */
+      readonly appName: string;
+    };
 
 /** Where a memory comes from. */
 export interface MemorySource {

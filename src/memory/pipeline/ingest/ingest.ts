@@ -168,15 +168,7 @@ function sourceOf({ now }: Pipeline, { source, memories, messages }: IngestOptio
   if ((memories === undefined) === (messages === undefined)) {
     throw invalidArgument("ingest needs one of 'messages', 'memories' and 'sessionId'.");
   }
-  const { id, type, trust, sessionId, snapshotId, at = new Date(now()).toISOString() } = source;
-  return {
-    id,
-    ...(type && { type }),
-    ...(trust !== undefined && { trust }),
-    ...(sessionId !== undefined && { sessionId }),
-    ...(snapshotId !== undefined && { snapshotId }),
-    at: new Date(at).toISOString(),
-  };
+  return { ...source, at: new Date(source.at ?? now()).toISOString() };
 }
 
 async function redactMessage({ role, content }: MessageData, redact: Redact): Promise<MessageData> {

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { MessageData } from 'genkit';
 import type { Json } from '../../../json/value.ts';
 import { dataLoss, quote } from '../../../errors.ts';
-import type { MemoryJob, MemoryScopeId, MemorySource } from '../../../store/memory/contract.ts';
+import type { MemoryJob, MemoryScopeId } from '../../../store/memory/contract.ts';
 import { memoryScopeKey } from '../../../store/memory/scope.ts';
-import type { MemoryFact } from '../../types.ts';
+import type { IngestSource, MemoryFact } from '../../types.ts';
 import {
   hashInRange,
   procedureMark,
@@ -16,15 +16,7 @@ import {
 } from '../ingest/ranges.ts';
 
 /** The source of a job's facts. */
-export interface JobSource {
-  readonly id: string;
-  /** Default: `bootstrap` for given facts, else it depends on the message. */
-  readonly type?: MemorySource['type'];
-  readonly trust?: number;
-  readonly sessionId?: string;
-  readonly snapshotId?: string;
-  readonly at: string;
-}
+export type JobSource = IngestSource & { readonly at: string };
 
 interface AnyInput {
   readonly version: 1;
