@@ -7,7 +7,7 @@ import {
   FileMemoryStore,
   InMemoryMemoryStore,
   memoryManager,
-  userScope,
+  memoryScope,
   type MemoryDraft,
   type MemoryJob,
   type MemoryStore,
@@ -108,7 +108,7 @@ function learnWithManager(store: MemoryStore): { learn: Learn; close: () => Prom
     },
   });
   const learn: Learn = async ({ userId, id, text }) => {
-    const scope = userScope({ appName: APP, userId });
+    const scope = memoryScope({ scope: 'user', appName: APP, userId });
     const committed = new Promise<void>((resolve, reject) => waiting.set(id, { resolve, reject }));
     await memory.ingest({ scope, source: { id }, messages: [{ role: 'user', content: [{ text }] }] });
     await committed;

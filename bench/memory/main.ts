@@ -3,7 +3,7 @@ import { genkit } from 'genkitx-agents';
 import {
   InMemoryMemoryStore,
   memoryManager,
-  userScope,
+  memoryScope,
   type MemoryDraft,
   type MemoryManager,
   type MemoryStore,
@@ -117,7 +117,7 @@ async function openMiniSearch({ messages }: Dialogue): Promise<Find> {
 }
 
 const SCOPE = { scope: 'user', appName: 'bench', userId: 'one' } as const;
-const USER = userScope(SCOPE);
+const USER = memoryScope(SCOPE);
 
 /** A manager that only searches. */
 function searchOf(store: MemoryStore, vectorOf?: () => number[]): Pick<MemoryManager, 'search'> {

@@ -190,9 +190,8 @@ function scopeIdOf({ app: appName, user: userId, session: sessionId }: ScopeFlag
 
 async function mustScope(flags: ScopeFlags, caller: OpenMemories['caller']): Promise<MemoryScope> {
   const id = scopeIdOf(flags);
-  const { appScope, sessionScope, userScope } = await importMemory();
-  if (id.scope === 'user') return userScope({ ...id, ...caller });
-  return id.scope === 'session' ? sessionScope({ ...id, ...caller }) : appScope({ ...id, ...caller });
+  const { memoryScope } = await importMemory();
+  return memoryScope(id, caller.context);
 }
 
 function describeScope(id: MemoryScopeId): string {

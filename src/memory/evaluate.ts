@@ -1,6 +1,6 @@
 import { failedPrecondition, invalidArgument } from '../errors.ts';
 import { checkOptions, isFunction, isListOf, isObject, isString } from '../store/check-options.ts';
-import { mint } from './scopes.ts';
+import { memoryScope } from './scopes.ts';
 import { sameFactKey } from './pipeline/consolidate/duplicates.ts';
 import { MalformedAnswerError, type AskModel } from './pipeline/extract/ask-model.ts';
 import { learn } from './pipeline/extract/learn.ts';
@@ -80,7 +80,7 @@ async function extractedTexts(
   { ask, redact }: EvaluationTools,
   { messages }: GoldenCase,
 ): Promise<string[]> {
-  const scope = mint({ scope: 'user', appName: 'evaluation', userId: 'golden' }, undefined);
+  const scope = memoryScope({ scope: 'user', appName: 'evaluation', userId: 'golden' });
   const source = { id: 'golden', at: new Date(pipeline.now()).toISOString() };
   const { signal } = new AbortController();
   const texts: string[] = [];

@@ -49,7 +49,7 @@ import { discardJob } from './rights/discard-job.ts';
 import { exportScope } from './rights/export.ts';
 import { forget, type ForgottenSource } from './rights/forget.ts';
 import { checkPolicy, pruneScope, type PrunedMemories } from './rights/prune.ts';
-import { mint, scopeFor, targetOf, type MemoryScope } from './scopes.ts';
+import { memoryScope, scopeFor, targetOf, type MemoryScope } from './scopes.ts';
 import { SYSTEM_CLOCK } from './search/deadline.ts';
 import { MemorySearch } from './search/memory-search.ts';
 import type { MemorySearchRequest, MemorySearchResult } from './search/types.ts';
@@ -443,7 +443,12 @@ export class MemoryManager {
     const at = context ? { context } : {};
     const pruned = { memories: 0, quarantined: 0 };
     for await (const id of this.#scopeIds(context)) {
-      const { memories, quarantined } = await pruneScope(this.#pipeline, workOf(mint(id, context)), policy, dryRun);
+      const { memories, quarantined } = await pruneScope(
+        this.#pipeline,
+        workOf(memoryScope(id, context)),
+        policy,
+        dryRun,
+      );
       pruned.memories += memories;
       pruned.quarantined += quarantined;
     }
@@ -464,7 +469,7 @@ export class MemoryManager {
     if (options?.filter === undefined) throw invalidArgument('listScopes needs a filter: listScopes({ filter }).');
     const { filter, context } = options;
     const scopes: MemoryScope[] = [];
-    for await (const id of this.#scopeIds(context)) if (filter(id)) scopes.push(mint(id, context));
+    for await (const id of this.#scopeIds(context)) if (filter(id)) scopes.push(memoryScope(id, context));
     return scopes;
   }
 

@@ -1,7 +1,7 @@
 import { GenkitError, type ActionContext } from 'genkit';
 import { addressTo, invalidArgument } from '../errors.ts';
-import { assertId } from '../snapshot/ids.ts';
 import type { MemoryScopeId } from '../store/memory/contract.ts';
+import { memoryScopeKey } from '../store/memory/scope.ts';
 
 /**
  * Names whose memories a call is about. Only the server makes scopes, from an authenticated context or from ids that it knows. Data from a
@@ -24,48 +24,17 @@ const MINTED = Symbol.for('genkitx-agents.memory-scopes');
 const holder = globalThis as { [MINTED]?: WeakMap<object, ScopeTarget> };
 const minted = (holder[MINTED] ??= new WeakMap());
 
-/** Options of the functions that make scopes. */
-export interface ScopeOptions {
-  /** The name of the app. */
-  appName: string;
-  /** Names the tenant, as in a store. Default: none. */
-  context?: ActionContext;
-}
-
 /**
- * The scope of a user, for a backend that knows the user's id. Never pass an id that came with a request.
+ * Makes a scope from an id, for a backend that knows the id. Never pass an id that came with a request.
  *
+ * @param context Names the tenant, as in a store. Default: none.
  * @throws `INVALID_ARGUMENT` for an invalid id.
  */
-export function userScope({ appName, userId, context }: ScopeOptions & { userId: string }): MemoryScope {
-  assertId(userId, 'userId');
-  return mint({ scope: 'user', appName, userId }, context);
-}
-
-/**
- * The scope of a session.
- *
- * @throws `INVALID_ARGUMENT` for an invalid id.
- */
-export function sessionScope({ appName, sessionId, context }: ScopeOptions & { sessionId: string }): MemoryScope {
-  assertId(sessionId, 'sessionId');
-  return mint({ scope: 'session', appName, sessionId }, context);
-}
-
-/**
- * The scope of an app, which all its users share.
- *
- * @throws `INVALID_ARGUMENT` for an invalid id.
- */
-export function appScope({ appName, context }: ScopeOptions): MemoryScope {
-  return mint({ scope: 'app', appName }, context);
-}
-
-/** Makes a scope from an id, and from the context that names the tenant. */
-export function mint(id: MemoryScopeId, context: ActionContext | undefined): MemoryScope {
-  assertId(id.appName, 'appName');
+export function memoryScope(id: MemoryScopeId, context?: ActionContext): MemoryScope {
+  // Throws for an invalid id.
+  memoryScopeKey(id);
   const scope = Object.freeze({ kind: id.scope });
-  minted.set(scope, { id: Object.freeze({ ...id }), options: context === undefined ? {} : { context } });
+  minted.set(scope, { id: Object.freeze({ ...id }), options: context ? { context } : {} });
   return scope;
 }
 
@@ -77,9 +46,7 @@ export function mint(id: MemoryScopeId, context: ActionContext | undefined): Mem
 export function targetOf(scope: MemoryScope): ScopeTarget {
   const target = typeof scope === 'object' && scope !== null ? minted.get(scope) : undefined;
   if (target) return target;
-  throw invalidArgument(
-    'A scope is what memory.scopeFor, userScope, sessionScope or appScope answers, never text or data.',
-  );
+  throw invalidArgument('A scope is what memory.scopeFor or memoryScope answers, never text or data.');
 }
 
 /** The scope of the given kind for the caller. */
@@ -88,13 +55,13 @@ export function scopeFor(
   options: { context: ActionContext | undefined; appName: string; userId: string | undefined; sessionId?: string },
 ): MemoryScope {
   const { context, appName, userId, sessionId } = options;
-  if (kind === 'app') return mint({ scope: 'app', appName }, context);
-  if (kind === 'session') return sessionScope({ appName, sessionId: sessionId as string, ...(context && { context }) });
+  if (kind === 'app') return memoryScope({ scope: kind, appName }, context);
+  if (kind === 'session') return memoryScope({ scope: kind, appName, sessionId: sessionId as string }, context);
   if (kind !== 'user') throw invalidArgument("scopeFor takes 'user', 'session' or 'app'.");
   if (userId === undefined) {
     const message =
       'The context names no user, so there is no scope of a user: pass the context that the server authenticated.';
     throw addressTo('caller', new GenkitError({ status: 'UNAUTHENTICATED', message }));
   }
-  return userScope({ appName, userId, ...(context && { context }) });
+  return memoryScope({ scope: kind, appName, userId }, context);
 }

@@ -1,6 +1,6 @@
 import { failedPrecondition, invalidArgument, notFound, quote } from '../../errors.ts';
 import type { MemoryManager } from '../../memory/manager.ts';
-import { mint, type MemoryScope } from '../../memory/scopes.ts';
+import { memoryScope, type MemoryScope } from '../../memory/scopes.ts';
 import type { Memory, MemoryScopeId } from '../../store/memory/contract.ts';
 import { memoryScopeKey } from '../../store/memory/scope.ts';
 import type { Params } from '../http/params.ts';
@@ -22,7 +22,7 @@ export function scopeIn(params: Params): MemoryScopeId {
 
 /** The scope in the manager's form. The page's developer may see all scopes. */
 export function mintedScope({ caller }: Source, params: Params): MemoryScope {
-  return mint(scopeIn(params), caller.context);
+  return memoryScope(scopeIn(params), caller.context);
 }
 
 /** @throws `NOT_FOUND` */

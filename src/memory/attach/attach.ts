@@ -6,7 +6,7 @@ import type { StartedSearch } from '../../session/turn-memory.ts';
 import type { SnapshotStore } from '../../store/contract.ts';
 import { tenantScopeKey } from '../../store/memory/scope.ts';
 import type { MemoryManager } from '../manager.ts';
-import { userScope, sessionScope, appScope, targetOf, type MemoryScope } from '../scopes.ts';
+import { memoryScope, targetOf, type MemoryScope } from '../scopes.ts';
 import type { IngestWhile } from '../pipeline/ingest/ingest.ts';
 import type { MemorySessions } from '../pipeline/jobs/process-jobs.ts';
 import type { IngestResult, MemoryTopic, MemoryTriggers } from '../types.ts';
@@ -113,11 +113,11 @@ export class Attachment implements AttachedMemory {
     const { appName } = this.#parts;
     this.#parts.sessions.add({
       store,
-      scopeOf: ({ sessionId, ownerId }, context) => {
-        const at = { appName, ...(context && { context }) };
-        if (this.#settings.scopes[0] === 'session') return sessionScope({ ...at, sessionId });
-        if (this.#settings.scopes[0] === 'app') return appScope(at);
-        return ownerId === undefined ? undefined : userScope({ ...at, userId: ownerId });
+      scopeOf: ({ sessionId, ownerId: userId }, context) => {
+        const [scope] = this.#settings.scopes;
+        if (scope === 'session') return memoryScope({ scope, appName, sessionId }, context);
+        if (scope === 'app') return memoryScope({ scope, appName }, context);
+        return userId === undefined ? undefined : memoryScope({ scope: 'user', appName, userId }, context);
       },
     });
   }

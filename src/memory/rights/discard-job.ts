@@ -7,7 +7,7 @@ import { readLearningState, sourceNoteOperation, splitOperation } from '../pipel
 import { withoutFacts } from '../pipeline/ingest/ranges.ts';
 import { parseJobInput, withInput } from '../pipeline/jobs/job-input.ts';
 import { workOf, type Pipeline } from '../pipeline/pipeline.ts';
-import { mint } from '../scopes.ts';
+import { memoryScope } from '../scopes.ts';
 
 /**
  * Removes a dead job. Its messages count as read, so they are not learned later; its facts can be given again.
@@ -18,7 +18,7 @@ export async function discardJob(pipeline: Pipeline, id: string, options: Memory
   assertId(id, 'job id');
   const { store, now } = pipeline;
   const { scope, sourceId } = await deadJob(pipeline, id, options);
-  const work = workOf(mint(scope, options.context));
+  const work = workOf(memoryScope(scope, options.context));
   const { countsAsRead } = await commitPlan(pipeline, work, async () => {
     const { revision, note } = await readLearningState(pipeline, work, sourceId);
     // After the note: once the job was erased or carried out, nothing may be written, and the scope has another revision.

@@ -1,6 +1,6 @@
 /** Hostile callers and hostile texts, from end to end: nothing of one user is read or written by another. */
 import type { Part } from 'genkit';
-import { InMemoryMemoryStore, userScope, type MemoryScope, type MemoryScopeId } from 'genkitx-agents/memory';
+import { InMemoryMemoryStore, memoryScope, type MemoryScope, type MemoryScopeId } from 'genkitx-agents/memory';
 import { describe, expect, test, vi } from 'vitest';
 import { Random } from '../../support/random.ts';
 import { scale, seed } from '../../support/scale.ts';
@@ -77,7 +77,7 @@ describe(`hostile scopes (seed ${seed})`, () => {
         const work = async () => {
           const at = random.pick<() => MemoryScope>([
             () => memory.scopeFor('user', { context: { auth: { uid } } }),
-            () => userScope({ appName: 'default', userId: uid as string }),
+            () => memoryScope({ scope: 'user', appName: 'default', userId: uid as string }),
             () => ({ kind: 'user', userId: 'ada', appName: 'default' }) as never,
             () => uid as never,
             () => memory.scopeFor('session', { context: {}, sessionId: uid as string }),

@@ -1,6 +1,6 @@
 import type { MemoryManager } from '../../../src/memory/manager.ts';
 import type { MemoryExtractor } from '../../../src/memory/types.ts';
-import { userScope } from '../../../src/memory/scopes.ts';
+import { memoryScope } from '../../../src/memory/scopes.ts';
 
 /** Each message is a fact. */
 export const echoTexts: MemoryExtractor = ({ messages }) => messages.map(({ content: [part] }) => part!.text!);
@@ -11,7 +11,7 @@ export const echoTexts: MemoryExtractor = ({ messages }) => messages.map(({ cont
  * @throws Error when one of them is not counted.
  */
 export async function corroborate(memory: MemoryManager, name: string, times: number): Promise<void> {
-  const scope = userScope({ appName: 'chat', userId: 'user0' });
+  const scope = memoryScope({ scope: 'user', appName: 'chat', userId: 'user0' });
   const text = 'The user prefers a window seat.';
   const results = await Promise.all(
     Array.from({ length: times }, (_, i) => {

@@ -2,7 +2,7 @@
 import { LANGUAGES } from '../../../src/memory/pipeline/guard/poison-languages.ts';
 import { poisonReason, poisonReasonOfSteps } from '../../../src/memory/pipeline/guard/poison.ts';
 import { readingsOf } from '../../../src/memory/pipeline/guard/readings.ts';
-import { FileMemoryStore, InMemoryMemoryStore, userScope, type MemoryScope } from 'genkitx-agents/memory';
+import { FileMemoryStore, InMemoryMemoryStore, memoryScope, type MemoryScope } from 'genkitx-agents/memory';
 import { piiRules, redactText } from 'genkitx-agents/privacy';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { HARMLESS_HELD_OUT, HARMLESS_TUNING } from './harmless-corpus.ts';
@@ -563,7 +563,7 @@ describe('scopes', () => {
       await expect(memory.search({ scope: one, query: 'tea' })).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
     }
     for (const userId of ['', ' ', 'x'.repeat(1025)]) {
-      expect(() => userScope({ appName: 'default', userId })).toThrow(
+      expect(() => memoryScope({ scope: 'user', appName: 'default', userId })).toThrow(
         expect.objectContaining({ status: 'INVALID_ARGUMENT' }),
       );
     }
@@ -588,7 +588,7 @@ describe('scopes', () => {
         const userId = random.pick(hostile);
         const scope = random.below(2)
           ? memory.scopeFor('user', { context: { auth: { uid: userId } } })
-          : userScope({ appName: 'default', userId });
+          : memoryScope({ scope: 'user', appName: 'default', userId });
         const kind = random.below(6);
         if (kind === 0)
           written += (await memory.create({ scope, memory: `Fact ${i % 7} of ada *.` })).status === 'committed' ? 1 : 0;

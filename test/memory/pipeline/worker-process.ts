@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Registry } from 'genkit/registry';
 import { memoryManager } from '../../../src/memory/manager.ts';
 import { processMemoryJobs } from '../../../src/memory/pipeline/jobs/process-jobs.ts';
-import { userScope } from '../../../src/memory/scopes.ts';
+import { memoryScope } from '../../../src/memory/scopes.ts';
 import { FileMemoryStore } from '../../../stores/file/memory/file-memory-store.ts';
 import { Random } from '../../support/random.ts';
 import { corroborate } from './corroborate.ts';
@@ -48,7 +48,7 @@ const memory = memoryManager(ai, {
     );
   },
 });
-const scopeOf = (source: number) => userScope({ appName: 'chat', userId: `user${source % USERS}` });
+const scopeOf = (source: number) => memoryScope({ scope: 'user', appName: 'chat', userId: `user${source % USERS}` });
 
 process.on('message', () => void carryOut());
 process.on('disconnect', () => process.exit());

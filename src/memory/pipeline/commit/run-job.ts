@@ -2,7 +2,7 @@ import { GenkitError } from 'genkit';
 import { isAborted } from '../../../errors.ts';
 import type { Json } from '../../../json/value.ts';
 import type { MemoryDraft, MemoryJob, MemoryJobHold, MemoryOperation } from '../../../store/memory/contract.ts';
-import { mint } from '../../scopes.ts';
+import { memoryScope } from '../../scopes.ts';
 import type { MemoryChangeCounts } from '../../types.ts';
 import { consolidate, type Consolidated } from '../consolidate/consolidate.ts';
 import { modelAsker, vectorsOf } from '../extract/ask-model.ts';
@@ -55,7 +55,7 @@ export async function runJob(
 ): Promise<JobOutcome> {
   const { model, ai, limits } = pipeline;
   const ask = model === undefined ? undefined : modelAsker(ai, model, { timeoutMs: limits.timeoutMs, signal });
-  const scope = mint(job.scope, options.context);
+  const scope = memoryScope(job.scope, options.context);
   return new JobRun(pipeline, { scope, id: job.scope, options, job, ask, signal }, owner).run();
 }
 

@@ -8,7 +8,7 @@ import { LONGEST_TIMER_MS } from '../../../store/check-options.ts';
 import { tenantScopeKey } from '../../../store/memory/scope.ts';
 import { KeyQueue } from '../../../store/parts/key-queue.ts';
 import { LruCache } from '../../../store/parts/lru-cache.ts';
-import { mint } from '../../scopes.ts';
+import { memoryScope } from '../../scopes.ts';
 import { runJob } from '../commit/run-job.ts';
 import type { Pipeline, ScopeWork } from '../pipeline.ts';
 
@@ -242,7 +242,7 @@ export class MemoryWorker {
     );
     if (!isChanged) return 'done';
     if (!isLast) this.#wakeAt(due, options);
-    const scope = mint(job.scope, options.context);
+    const scope = memoryScope(job.scope, options.context);
     const { id: jobId, sourceId, attempts } = job;
     report({ type: isLast ? 'dead' : 'failed', scope, sourceId, jobId, attempts, error: text });
     return isLast ? 'dead' : 'failed';
