@@ -35,7 +35,7 @@ import { evaluateExtraction } from './evaluate.ts';
 import { evaluateTasks, type TaskEvaluation, type TaskScores } from './evaluate-tasks.ts';
 import { noteOutcome, removeMemory, restoreMemory } from './pipeline/commit/change-memory.ts';
 import { readDerived } from './pipeline/commit/derived-notes.ts';
-import { modelAsker, withinTime, type AskModel, type Generates } from './pipeline/extract/ask-model.ts';
+import { modelAsker, vectorsOf, type Generates } from './pipeline/extract/ask-model.ts';
 import { readConsent, writeConsent } from './pipeline/guard/learning-state.ts';
 import { approveText, discardText, waitingTexts } from './pipeline/guard/review.ts';
 import { checkIngest } from './pipeline/ingest/check-ingest.ts';
@@ -132,7 +132,9 @@ export class MemoryManager {
       countRefusal: () => ++this.#refused,
     };
     this.#search = new MemorySearch(this.store, options.search, {
-      ...(options.embedder !== undefined && { embed: (query, signal) => this.#embed(query, signal) }),
+      ...(options.embedder !== undefined && {
+        embed: async (query, signal) => (await vectorsOf(this.#pipeline, [query], signal))![0]!,
+      }),
       clock: { ...SYSTEM_CLOCK, now: this.#pipeline.now },
     });
     this.#worker = new MemoryWorker(this.#pipeline, hasWorker);
@@ -422,7 +424,12 @@ export class MemoryManager {
     const { source, snapshotIds } = options;
     if (snapshotIds === undefined) await skipSession(this.#pipeline, work, this.#stores, source);
     const removeJob = (job: MemoryJob) => this.#worker.remove(job, work.options);
-    return forget(this.#pipeline, work, { sourceId: source, snapshotIds }, { ask: this.#asker(), removeJob });
+    return forget(
+      this.#pipeline,
+      work,
+      { sourceId: source, snapshotIds },
+      { ask: modelAsker(this.#pipeline), removeJob },
+    );
   }
 
   /**
@@ -516,7 +523,7 @@ export class MemoryManager {
     cases: readonly GoldenCase[];
     isSame?: (extracted: string, expected: string) => boolean | Promise<boolean>;
   }): Promise<ExtractionScores> {
-    return evaluateExtraction(this.#pipeline, { ask: this.#asker(), redact: this.#redact }, options);
+    return evaluateExtraction(this.#pipeline, { ask: modelAsker(this.#pipeline), redact: this.#redact }, options);
   }
 
   /**
@@ -605,14 +612,6 @@ export class MemoryManager {
     return memories.map(({ memory }) => memory);
   }
 
-  async #embed(query: string, abortSignal: AbortSignal): Promise<readonly number[]> {
-    const { ai, embedder, limits } = this.#pipeline;
-    const [answer] = await withinTime('The embedder', limits.timeoutMs, abortSignal, () =>
-      ai.embed({ embedder: embedder!, content: query }),
-    );
-    return answer!.embedding;
-  }
-
   /** Saves the search index in the background, so that another process need not read the whole scope. */
   #saveIndex(scope: MemoryScope): void {
     const { id, options } = workOf(scope);
@@ -620,12 +619,6 @@ export class MemoryManager {
       logger.warn(`The index of a memory scope was not saved; searches build it anew. ${describeThrown(error)}`);
     });
     void track(this.#saving, saving);
-  }
-
-  #asker(): AskModel | undefined {
-    const { ai, model, limits } = this.#pipeline;
-    if (model === undefined) return undefined;
-    return modelAsker(ai, model, { timeoutMs: limits.timeoutMs, signal: new AbortController().signal });
   }
 
   #usesOf(scope: MemoryScope): Map<string, string> {

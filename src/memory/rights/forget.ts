@@ -184,11 +184,8 @@ class SourceRemoval {
     }
     puts.push(...(await this.#predecessors(newIds)));
     const all = puts.map((memory) => withNewSuccessor(memory, newIds));
-    const vectors = await vectorsOf(
-      this.#pipeline,
-      all.map(({ text }) => text),
-      new AbortController().signal,
-    );
+    const texts = all.map(({ text }) => text);
+    const vectors = await vectorsOf(this.#pipeline, texts);
     for (const [i, memory] of all.entries())
       operations.push({ op: 'put', memory, ...(vectors && { vector: vectors[i]! }) });
     return operations;

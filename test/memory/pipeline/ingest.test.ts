@@ -126,3 +126,19 @@ test('create states a fact anew each time', async () => {
   const { items } = await store.query(ID);
   expect(items).toMatchObject([{ memory: { text: 'The user likes tea.', confidence: 0.99 } }]);
 });
+
+test('an embedder is called with the version and the configuration of its reference, for memories and for queries', async () => {
+  const embedder = { name: 'configured', version: '2', config: { dimensions: 2 } };
+  const { ai, memory, scope } = setUp({ embedder, model: undefined, limits: { maxAttempts: 1 } });
+  const calls: unknown[] = [];
+  ai.defineEmbedder({ name: 'configured' }, async (input, options) => {
+    calls.push(options);
+    return { embeddings: input.map(() => ({ embedding: [1, 0] })) };
+  });
+  const given = { scope, source, memories: ['The user lives in Paris.'], wait: true };
+  expect(await memory.ingest(given)).toMatchObject({ status: 'committed' });
+  const { report } = await memory.search({ scope, query: 'Where?' });
+  expect(report).toMatchObject({ semantic: 'done', errors: [] });
+  expect(calls.length).toBeGreaterThan(1);
+  for (const options of calls) expect(options).toEqual({ version: '2', dimensions: 2 });
+});

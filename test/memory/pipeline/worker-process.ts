@@ -28,7 +28,7 @@ const store = new FileMemoryStore(join(folder, 'memories'));
 const lease = LEASE_MS[order];
 const passed = join(folder, 'passed-leases');
 const noModel = () => Promise.reject(new Error('There is no model.'));
-const ai = { registry: {} as Registry, generate: noModel, embed: noModel, embedMany: noModel } as never;
+const ai = { registry: {} as Registry, generate: noModel, embedMany: noModel } as never;
 const memory = memoryManager(ai, {
   store,
   worker: false,

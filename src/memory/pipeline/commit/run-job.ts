@@ -53,8 +53,7 @@ export async function runJob(
   job: MemoryJob,
   { owner, signal, options }: { owner: string; signal: AbortSignal; options: ScopeWork['options'] },
 ): Promise<JobOutcome> {
-  const { model, ai, limits } = pipeline;
-  const ask = model === undefined ? undefined : modelAsker(ai, model, { timeoutMs: limits.timeoutMs, signal });
+  const ask = modelAsker(pipeline, signal);
   const scope = memoryScope(job.scope, options.context);
   return new JobRun(pipeline, { scope, id: job.scope, options, job, ask, signal }, owner).run();
 }
