@@ -15,7 +15,7 @@ export {
 } from '../stores/in-memory/memory/in-memory-memory-store.ts';
 export type * from '../src/store/memory/contract.ts';
 export type { SnapshotPathPrefix } from '../src/store/name-tenant.ts';
-export type { Page } from '../src/store/contract.ts';
+export type { Page, PageOptions } from '../src/store/contract.ts';
 export type * from '../src/memory/search/types.ts';
 export type { MemoryLanguage } from '../src/memory/search/lexical/languages.ts';
 export type { Durability } from '../stores/file/disk/store-folder.ts';

@@ -22,9 +22,9 @@ import {
   isText,
   isWhole,
 } from '../store/check-options.ts';
-import type { Page, SnapshotStore } from '../store/contract.ts';
+import type { Page, PageOptions, SnapshotStore } from '../store/contract.ts';
 import { itemsOf } from '../store/list/items-of.ts';
-import type { Memory, MemoryErasure, MemoryJob, MemoryPageOptions, MemoryScopeId } from '../store/memory/contract.ts';
+import type { Memory, MemoryErasure, MemoryJob, MemoryScopeId } from '../store/memory/contract.ts';
 import { tenantScopeKey } from '../store/memory/scope.ts';
 import { LruCache } from '../store/parts/lru-cache.ts';
 import { Attachment } from './attach/attach.ts';
@@ -35,6 +35,7 @@ import { evaluateExtraction } from './evaluate.ts';
 import { evaluateTasks, type TaskEvaluation, type TaskScores } from './evaluate-tasks.ts';
 import { noteOutcome, removeMemory, restoreMemory } from './pipeline/commit/change-memory.ts';
 import { readDerived } from './pipeline/commit/derived-notes.ts';
+import { jobsOf } from './pipeline/contents.ts';
 import { modelAsker, vectorsOf, type Generates } from './pipeline/extract/ask-model.ts';
 import { readConsent, writeConsent } from './pipeline/guard/learning-state.ts';
 import { approveText, discardText, waitingTexts } from './pipeline/guard/review.ts';
@@ -47,7 +48,7 @@ import { MemoryWorker } from './pipeline/jobs/worker.ts';
 import { workOf, checkCall, type Pipeline } from './pipeline/pipeline.ts';
 import { discardJob } from './rights/discard-job.ts';
 import { exportScope } from './rights/export.ts';
-import { forget, type ForgottenSource } from './rights/forget.ts';
+import { SourceRemoval, type ForgottenSource } from './rights/forget.ts';
 import { checkPolicy, pruneScope, type PrunedMemories } from './rights/prune.ts';
 import { memoryScope, scopeFor, targetOf, type MemoryScope } from './scopes.ts';
 import { SYSTEM_CLOCK } from './search/deadline.ts';
@@ -111,7 +112,7 @@ export class MemoryManager {
     if (typeof (ai as Partial<Generates> | undefined)?.registry !== 'object')
       throw invalidArgument('memoryManager needs the Genkit instance as its first argument.');
     const { appName, userIdOf, triggers, app, hasWorker, ...settled } = settleManager(options);
-    this.#settings = { appName, userIdOf, triggers, app, hasWorker };
+    this.#settings = { appName, userIdOf, triggers, app };
     this.store = settled.store;
     const { redact } = options;
     this.#isSuccess = options.isSuccess;
@@ -371,13 +372,10 @@ export class MemoryManager {
       options: { context?: ActionContext; state?: MemoryJob['state']; scope?: MemoryScope } = {},
     ): Promise<MemoryJob[]> => {
       checkOptions('jobs.list', options, { context: isObject, state: isAny, scope: isAny });
-      const { state, scope } = options;
-      const target = scope && targetOf(scope);
-      const { context } = target ? target.options : options;
-      const wanted = { ...(context && { context }), ...(state && { state }), ...(target && { scope: target.id }) };
-      const list = (page: MemoryPageOptions) => this.store.listJobs({ ...wanted, ...page });
+      const { context, state, scope } = options;
+      const { id, options: tenant } = scope ? targetOf(scope) : { id: undefined, options: { context } };
       const found: MemoryJob[] = [];
-      for await (const job of itemsOf(list, { limit: 1000 })) found.push(job);
+      for await (const job of jobsOf(this.#pipeline, { ...tenant, state, scope: id })) found.push(job);
       return found;
     },
     /** Tries a dead job again, with the full number of attempts. */
@@ -392,7 +390,7 @@ export class MemoryManager {
         now,
         dueAt: new Date(now).toISOString(),
       });
-      if (this.#settings.hasWorker) this.#worker.wake(options);
+      this.#worker.wake(options);
     },
     /**
      * Removes a dead job. Its messages count as read, so they are not learned later; its facts can be given again.
@@ -424,12 +422,8 @@ export class MemoryManager {
     const { source, snapshotIds } = options;
     if (snapshotIds === undefined) await skipSession(this.#pipeline, work, this.#stores, source);
     const removeJob = (job: MemoryJob) => this.#worker.remove(job, work.options);
-    return forget(
-      this.#pipeline,
-      work,
-      { sourceId: source, snapshotIds },
-      { ask: modelAsker(this.#pipeline), removeJob },
-    );
+    const tools = { ask: modelAsker(this.#pipeline), removeJob };
+    return new SourceRemoval(this.#pipeline, work, { sourceId: source, snapshotIds }, tools).run();
   }
 
   /**
@@ -485,8 +479,7 @@ export class MemoryManager {
    * one.
    */
   export(options: ScopeOption): AsyncGenerator<MemoryExportLine> {
-    const work = checkCall('export', options);
-    return exportScope(this.#pipeline, work, () => waitingTexts(this.#pipeline, work));
+    return exportScope(this.#pipeline, checkCall('export', options));
   }
 
   /**
@@ -573,7 +566,7 @@ export class MemoryManager {
   }
 
   #scopeIds(context: ActionContext | undefined): AsyncGenerator<MemoryScopeId> {
-    const list = (page: MemoryPageOptions) => this.store.listScopes(page);
+    const list = (page: PageOptions) => this.store.listScopes(page);
     return itemsOf(list, { ...(context && { context }), limit: 1000 });
   }
 
@@ -581,12 +574,12 @@ export class MemoryManager {
     if (openIds.length === 0) return result;
     const { id, options } = workOf(scope);
     if (!wait) {
-      if (this.#settings.hasWorker) this.#worker.wake(options);
+      this.#worker.wake(options);
       return result;
     }
     const end = await this.#worker.workOff(id, openIds, options);
     if (end === 'queued') {
-      if (this.#settings.hasWorker) this.#worker.wake(options);
+      this.#worker.wake(options);
       return result;
     }
     if (result.status === 'full' || (result.status === 'known' && end === 'done')) return result;

@@ -54,7 +54,6 @@ export interface ManagerSettings {
   readonly userIdOf: (context: ActionContext) => string | undefined;
   readonly triggers: Required<MemoryTriggers>;
   readonly app: boolean;
-  readonly hasWorker: boolean;
 }
 
 /**
@@ -64,7 +63,10 @@ export interface ManagerSettings {
  */
 export function settleManager(
   options: MemoryManagerOptions,
-): ManagerSettings & Omit<Pipeline, 'ai' | 'nearest' | 'usesOf' | 'changed' | 'countRefusal'> {
+): ManagerSettings & { readonly hasWorker: boolean } & Omit<
+    Pipeline,
+    'ai' | 'nearest' | 'usesOf' | 'changed' | 'countRefusal'
+  > {
   checkOptions('memoryManager', options, {
     store: isStore,
     model: isActionArgument,

@@ -13,7 +13,6 @@ import type { IngestResult, MemoryTopic, MemoryTriggers } from '../types.ts';
 import { memoryMiddleware } from './middleware.ts';
 import { memoryTools } from './memory-tools.ts';
 import { Retrieval } from './retrieve.ts';
-import { sessionFacts } from './session-facts.ts';
 import { settleAttach, type AttachSettings } from './settings.ts';
 import { readSession, type SessionToLearn } from './read-session.ts';
 import { Triggers } from './triggers.ts';
@@ -23,7 +22,6 @@ import type {
   AttachOptions,
   EndedSession,
   EndedTurn,
-  MemoryMiddlewareOptions,
   MemoryTurnScope,
   RememberingAgent,
 } from './types.ts';
@@ -66,8 +64,7 @@ export class Attachment implements AttachedMemory {
       settings,
       retrieval: new Retrieval(manager, settings),
       tools: memoryTools({ manager, settings, topics, hasProcedures, scopesOf, redact: (text) => this.#redact(text) }),
-      factsOf: async (scopes, sessionId, messages, keepTurns) =>
-        scopes[0] && sessionFacts(manager.store, scopes[0], sessionId, messages, keepTurns),
+      store: manager.store,
     };
   }
 
@@ -76,8 +73,8 @@ export class Attachment implements AttachedMemory {
     return this.#turns.tools(() => false);
   }
 
-  middleware(options: MemoryMiddlewareOptions = {}): ReturnType<AttachedMemory['middleware']> {
-    return memoryMiddleware((turn) => this.openTurn(turn), options);
+  middleware(): ReturnType<AttachedMemory['middleware']> {
+    return memoryMiddleware((turn) => this.openTurn(turn));
   }
 
   async fetch({ text, sessionId, context, abortSignal }: Parameters<AttachedMemory['fetch']>[0]) {

@@ -2,22 +2,19 @@ import { generateMiddleware } from '@genkit-ai/ai';
 import { getContext } from '@genkit-ai/core';
 import { sessionMessagesIn } from '../../session/log/preamble.ts';
 import type { TurnMemory } from '../../session/turn-memory.ts';
-import { checkOptions, isText } from '../../store/check-options.ts';
 import { turnOf } from './memory-tools.ts';
-import type { AttachedMemory, MemoryMiddlewareOptions } from './types.ts';
+import type { AttachedMemory } from './types.ts';
 
 /** A memory and its conversation. It is passed as the middleware's configuration, with private members so that a trace shows none. */
 class MiddlewareConfig {
   readonly #openTurn: AttachedMemory['openTurn'];
-  readonly #options: MemoryMiddlewareOptions;
 
-  constructor(openTurn: AttachedMemory['openTurn'], options: MemoryMiddlewareOptions) {
+  constructor(openTurn: AttachedMemory['openTurn']) {
     this.#openTurn = openTurn;
-    this.#options = options;
   }
 
   open(): TurnMemory {
-    return this.#openTurn({ ...turnOf(getContext()), ...this.#options });
+    return this.#openTurn(turnOf(getContext()));
   }
 }
 
@@ -34,10 +31,6 @@ const define = generateMiddleware({ name: 'genkitx-agents-memory' }, ({ config }
 });
 
 /** The memory as an element of `use`. */
-export function memoryMiddleware(
-  openTurn: AttachedMemory['openTurn'],
-  options: MemoryMiddlewareOptions,
-): ReturnType<AttachedMemory['middleware']> {
-  checkOptions('memory.middleware', options, { sessionId: isText });
-  return define(new MiddlewareConfig(openTurn, options));
+export function memoryMiddleware(openTurn: AttachedMemory['openTurn']): ReturnType<AttachedMemory['middleware']> {
+  return define(new MiddlewareConfig(openTurn));
 }

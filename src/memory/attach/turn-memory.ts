@@ -4,10 +4,12 @@ import { setCustomMetadataAttributes } from 'genkit/tracing';
 import { describeThrown } from '../../errors.ts';
 import { textOf } from '../../session/log/transcript.ts';
 import type { MemoryBlock, PlacedCall, SessionFacts, StartedSearch, TurnMemory } from '../../session/turn-memory.ts';
+import type { MemoryStore } from '../../store/memory/contract.ts';
 import type { MemoryScope } from '../scopes.ts';
 import { hasToolAnswers, type MakeTools } from './memory-tools.ts';
 import { placeBlocks } from './place.ts';
 import type { Retrieval } from './retrieve.ts';
+import { sessionFacts } from './session-facts.ts';
 import type { AttachSettings } from './settings.ts';
 import type { MemoryTurnReport } from './types.ts';
 
@@ -16,12 +18,7 @@ export interface TurnSetting {
   readonly settings: AttachSettings;
   readonly retrieval: Retrieval;
   readonly tools: MakeTools;
-  readonly factsOf: (
-    scopes: readonly MemoryScope[],
-    sessionId: string,
-    messages: readonly MessageData[],
-    keepTurns: number,
-  ) => Promise<SessionFacts | undefined>;
+  readonly store: MemoryStore;
 }
 
 /** One turn: searches once, and places the found memories in each model call. */
@@ -64,9 +61,10 @@ export class AttachedTurn implements TurnMemory {
   }
 
   async sessionFacts(messages: readonly MessageData[], keepTurns: number): Promise<SessionFacts | undefined> {
-    if (this.#sessionId === undefined) return undefined;
+    const [scope] = this.#scopes;
+    if (this.#sessionId === undefined || !scope) return undefined;
     try {
-      return await this.#setting.factsOf(this.#scopes, this.#sessionId, messages, keepTurns);
+      return await sessionFacts(this.#setting.store, scope, this.#sessionId, messages, keepTurns);
     } catch (error) {
       logger.warn(
         `What was learned from the session could not be read; the turn goes on without. ${describeThrown(error)}`,

@@ -76,12 +76,6 @@ export interface EndedSession {
   wait?: boolean;
 }
 
-/** Options of {@link AttachedMemory.middleware}. */
-export interface MemoryMiddlewareOptions {
-  /** The session. Default: the session of the running agent. */
-  sessionId?: string;
-}
-
 /**
  * A memory for agents, made by `memory.attach`: the option `memory` of an agent, or for plain Genkit the `memory` of a context window, or
  * {@link AttachedMemory.middleware}.
@@ -96,7 +90,7 @@ export interface AttachedMemory {
    * Places memories in the requests of a model call without an agent or in a custom agent: `ai.generate({ messages, prompt, use:
    * [attached.middleware()] })`. The scope comes from the context of the call. The call is not learned from.
    */
-  middleware(options?: MemoryMiddlewareOptions): ReturnType<GenerateMiddleware>;
+  middleware(): ReturnType<GenerateMiddleware>;
 
   /**
    * Learns from a session of an agent with this memory, because the session has ended.

@@ -1,5 +1,6 @@
+import type { PageOptions } from '../../store/contract.ts';
 import { itemsOf } from '../../store/list/items-of.ts';
-import type { Memory, MemoryJob, MemoryPageOptions, MemoryQuery } from '../../store/memory/contract.ts';
+import type { Memory, MemoryJob, MemoryQuery, MemoryStore } from '../../store/memory/contract.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { ScopeTarget } from '../scopes.ts';
 
@@ -12,7 +13,10 @@ export async function* memoriesOf(
   for await (const { memory } of itemsOf((query: MemoryQuery) => store.query(id, query), all)) yield memory;
 }
 
-/** All jobs of a scope, oldest first. */
-export function jobsOf({ store }: Pick<Pipeline, 'store'>, { id, options }: ScopeTarget): AsyncGenerator<MemoryJob> {
-  return itemsOf((page: MemoryPageOptions) => store.listJobs({ ...page, scope: id }), { ...options, limit: 1000 });
+/** All jobs of a tenant, or those of a scope or in a state, oldest first. */
+export function jobsOf(
+  { store }: Pick<Pipeline, 'store'>,
+  wanted: Parameters<MemoryStore['listJobs']>[0],
+): AsyncGenerator<MemoryJob> {
+  return itemsOf((page: PageOptions) => store.listJobs({ ...wanted, ...page }), { limit: 1000 });
 }

@@ -1,19 +1,15 @@
 import { isAborted, notFound, quote } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
-import { itemsOf } from '../../store/list/items-of.ts';
-import type { MemoryJob, MemoryPageOptions, MemoryStoreOptions } from '../../store/memory/contract.ts';
+import type { MemoryJob, MemoryStoreOptions } from '../../store/memory/contract.ts';
 import { commitPlan } from '../pipeline/commit/commit-plan.ts';
+import { jobsOf } from '../pipeline/contents.ts';
 import { readLearningState, sourceNoteOperation, splitOperation } from '../pipeline/guard/learning-state.ts';
 import { withoutFacts } from '../pipeline/ingest/ranges.ts';
 import { parseJobInput, withInput } from '../pipeline/jobs/job-input.ts';
 import { workOf, type Pipeline } from '../pipeline/pipeline.ts';
 import { memoryScope } from '../scopes.ts';
 
-/**
- * Removes a dead job. Its messages count as read, so they are not learned later; its facts can be given again.
- *
- * @throws `NOT_FOUND` when there is no such dead job; `ABORTED` when another process tries its facts, or an approved text, again.
- */
+/** Removes a dead job, and notes that its messages were read. */
 export async function discardJob(pipeline: Pipeline, id: string, options: MemoryStoreOptions): Promise<void> {
   assertId(id, 'job id');
   const { store, now } = pipeline;
@@ -37,8 +33,7 @@ export async function discardJob(pipeline: Pipeline, id: string, options: Memory
   }
 }
 
-async function deadJob({ store }: Pipeline, id: string, options: MemoryStoreOptions): Promise<MemoryJob> {
-  const deadJobs = (page: MemoryPageOptions) => store.listJobs({ ...options, ...page, state: 'dead' });
-  for await (const job of itemsOf(deadJobs, { limit: 1000 })) if (job.id === id) return job;
+async function deadJob(pipeline: Pipeline, id: string, options: MemoryStoreOptions): Promise<MemoryJob> {
+  for await (const job of jobsOf(pipeline, { ...options, state: 'dead' })) if (job.id === id) return job;
   throw notFound(`There is no dead memory job ${quote(id)}.`);
 }

@@ -1,24 +1,21 @@
 import type { Memory } from '../../store/memory/contract.ts';
 import { readDerived } from '../pipeline/commit/derived-notes.ts';
 import { readConsent } from '../pipeline/guard/learning-state.ts';
+import { waitingTexts } from '../pipeline/guard/review.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { ScopeTarget } from '../scopes.ts';
-import type { MemoryExportLine, QuarantinedText } from '../types.ts';
+import type { MemoryExportLine } from '../types.ts';
 import { jobsOf, memoriesOf } from '../pipeline/contents.ts';
 
 /**
  * All data of a scope, apart from internal notes. Meanwhile a worker can turn a job into a quarantined text or a memory: these are read in
  * this order, so that the text is not missed.
  */
-export async function* exportScope(
-  pipeline: Pipeline,
-  work: ScopeTarget,
-  quarantined: () => Promise<readonly QuarantinedText[]>,
-): AsyncGenerator<MemoryExportLine> {
+export async function* exportScope(pipeline: Pipeline, work: ScopeTarget): AsyncGenerator<MemoryExportLine> {
   const { store } = pipeline;
   const { id, options } = work;
-  for await (const job of jobsOf(pipeline, work)) yield { kind: 'job', job };
-  for (const text of await quarantined()) yield { kind: 'quarantine', quarantine: text };
+  for await (const job of jobsOf(pipeline, { ...options, scope: id })) yield { kind: 'job', job };
+  for (const text of await waitingTexts(pipeline, work)) yield { kind: 'quarantine', quarantine: text };
   let memories = 0;
   for await (const memory of currentMemories(pipeline, work)) {
     yield { kind: 'memory', memory, revisions: await store.revisions(id, memory.id, options) };

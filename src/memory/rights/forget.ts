@@ -43,24 +43,21 @@ interface Forgotten {
 /** By the id of a replaced memory, its new id; of a removed one, its `supersededBy`. */
 type NewIds = Map<string, string | undefined>;
 
-/** Removes a source's statements everywhere, and makes memories with other sources again. */
-export async function forget(
-  pipeline: Pipeline,
-  work: ScopeWork,
-  forgotten: Forgotten,
-  tools: { readonly ask: AskModel | undefined; readonly removeJob: (job: MemoryJob) => Promise<boolean> },
-): Promise<ForgottenSource> {
-  return new SourceRemoval(pipeline, work, forgotten, tools).run();
+/** Functions of the manager for a {@link SourceRemoval}. */
+interface RemovalTools {
+  readonly ask: AskModel | undefined;
+  readonly removeJob: (job: MemoryJob) => Promise<boolean>;
 }
 
-class SourceRemoval {
+/** Removes a source's statements everywhere, and makes memories with other sources again. */
+export class SourceRemoval {
   readonly #pipeline: Pipeline;
   readonly #work: ScopeWork;
   readonly #forgotten: Forgotten;
-  readonly #tools: Parameters<typeof forget>[3];
+  readonly #tools: RemovalTools;
   readonly #counts: ForgottenSource = { removed: 0, regenerated: 0, reinstated: 0, jobs: 0, quarantined: 0 };
 
-  constructor(pipeline: Pipeline, work: ScopeWork, forgotten: Forgotten, tools: Parameters<typeof forget>[3]) {
+  constructor(pipeline: Pipeline, work: ScopeWork, forgotten: Forgotten, tools: RemovalTools) {
     this.#pipeline = pipeline;
     this.#work = work;
     this.#forgotten = forgotten;
@@ -101,7 +98,8 @@ class SourceRemoval {
 
   async #jobs(): Promise<MemoryJob[]> {
     const found: MemoryJob[] = [];
-    for await (const job of jobsOf(this.#pipeline, this.#work)) {
+    const { id, options } = this.#work;
+    for await (const job of jobsOf(this.#pipeline, { ...options, scope: id })) {
       if (job.sourceId === this.#forgotten.sourceId && this.#isForgotten(parseJobInput(job).source)) found.push(job);
     }
     return found;

@@ -1,12 +1,12 @@
 import { invalidArgument, quote } from '../../errors.ts';
 import { freeze } from '../../json/immutable.ts';
 import { jsonBytes } from '../../json/size.ts';
-import { copyJson, JsonValueError, type Json } from '../../json/value.ts';
+import { copyJson, JsonValueError } from '../../json/value.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import { isShare, isTime } from '../check-options.ts';
 import { checkPage } from '../list/page.ts';
 import { MAX_RECORD_BYTES } from '../records/scopes.ts';
-import type { Memory, MemoryDraft, MemoryFilter, MemoryOperation, MemoryQuery } from './contract.ts';
+import type { Memory, MemoryDraft, MemoryFilter, MemoryOperation, MemoryQuery, WriteMemoryNote } from './contract.ts';
 
 const MAX_OPERATIONS = 100;
 const MAX_IDS = 100;
@@ -24,15 +24,8 @@ export interface PutOperation {
   readonly vector: Float32Array | undefined;
 }
 
-/** A checked note; `undefined` removes it. */
-export interface NoteOperation {
-  /** Its kind. */
-  readonly kind: string;
-  /** Its name within the kind. */
-  readonly key: string;
-  /** The store's own copy, frozen. */
-  readonly value: Json | undefined;
-}
+/** A checked note. Its value is the store's own, frozen; `undefined` removes the note. */
+export type NoteOperation = Omit<WriteMemoryNote, 'op'>;
 
 /** The checked operations of a commit; no two are about the same memory or note. */
 export interface CommitOperations {

@@ -15,7 +15,7 @@
  */
 import type { ActionContext } from 'genkit';
 import type { Json } from '../../json/value.ts';
-import type { Page } from '../contract.ts';
+import type { Page, PageOptions } from '../contract.ts';
 
 /** The scope of memories: a user, a session, or all users of an app. Ids are the same scope exactly when all members are equal. */
 export type MemoryScopeId =
@@ -312,14 +312,6 @@ export interface MemoryErasure {
   jobs: number;
 }
 
-/** Options of lists. */
-export interface MemoryPageOptions extends MemoryStoreOptions {
-  /** The most items of a page, 1 to 1,000. Default: 100. */
-  limit?: number;
-  /** `nextCursor` of the page before. */
-  cursor?: string;
-}
-
 /** The result of a commit. */
 export interface MemoryCommitResult {
   /** The scope's revision. */
@@ -416,12 +408,10 @@ export interface MemoryStore {
   changeJob(id: string, change: MemoryJobChange): Promise<void>;
 
   /** Jobs of the tenant, oldest first. */
-  listJobs(
-    options?: MemoryPageOptions & { state?: MemoryJob['state']; scope?: MemoryScopeId },
-  ): Promise<Page<MemoryJob>>;
+  listJobs(options?: PageOptions & { state?: MemoryJob['state']; scope?: MemoryScopeId }): Promise<Page<MemoryJob>>;
 
   /** The scopes of the tenant that were written to and not erased since, and those that have jobs; in an order of the store's own. */
-  listScopes(options?: MemoryPageOptions): Promise<Page<MemoryScopeId>>;
+  listScopes(options?: PageOptions): Promise<Page<MemoryScopeId>>;
 
   /** Removes memories whose `expiresAt` has passed, in all scopes of the tenant, and what an interrupted removal left. */
   sweep(options?: MemoryStoreOptions & { now?: number }): Promise<MemorySweep>;

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { CollectionReference, DocumentReference } from '@google-cloud/firestore';
 import { Sealer, type Encryption } from '../../../src/store/encryption/encryption.ts';
 import type { KeyQueue } from '../../../src/store/parts/key-queue.ts';
@@ -62,10 +63,4 @@ export class MemoryDatabase {
       }
     });
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
 }

@@ -8,11 +8,7 @@ import { commitPlan } from './commit-plan.ts';
 
 type Stored = Pick<Pipeline, 'store' | 'now'>;
 
-/**
- * Counts a success or a failure of a procedure.
- *
- * @throws `NOT_FOUND` when there is no such memory; `FAILED_PRECONDITION` when it is no procedure.
- */
+/** Counts a success or a failure of a procedure. */
 export function noteOutcome(pipeline: Stored, target: ScopeTarget, id: string, isSuccess: boolean): Promise<void> {
   return changeMemories(pipeline, target, id, async (memory) => {
     if (memory.kind !== 'procedural')
@@ -22,11 +18,7 @@ export function noteOutcome(pipeline: Stored, target: ScopeTarget, id: string, i
   });
 }
 
-/**
- * Makes a memory hold again, and ends the one that holds in its place, in one commit.
- *
- * @throws `NOT_FOUND` when there is no such memory; `FAILED_PRECONDITION` when it holds already.
- */
+/** Makes a memory hold again, and ends the one that holds in its place, in one commit. */
 export function restoreMemory(pipeline: Stored, target: ScopeTarget, id: string): Promise<void> {
   return changeMemories(pipeline, target, id, async (memory) => {
     if (memory.validTo === undefined)
@@ -44,12 +36,7 @@ export function restoreMemory(pipeline: Stored, target: ScopeTarget, id: string)
   });
 }
 
-/**
- * Removes a memory with its revisions. The profile and the summary go as well, because they may say the same; the profile is made anew
- * with the next facts.
- *
- * @throws `NOT_FOUND` when there is no such memory.
- */
+/** Removes a memory with its revisions, and the scope's profile and summary. */
 export async function removeMemory(pipeline: Stored, target: ScopeTarget, id: string): Promise<void> {
   const { store } = pipeline;
   await commitPlan(pipeline, target, async () => {

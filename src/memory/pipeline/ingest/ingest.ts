@@ -68,13 +68,13 @@ export async function addJobs(
  */
 async function queueOf(
   pipeline: Pipeline,
-  work: ScopeWork,
+  { id, options }: ScopeWork,
   sourceId: string,
   epoch: string | undefined,
 ): Promise<{ readonly ranges: readonly ReadRange[]; readonly openIds: readonly string[] }> {
   const ranges: ReadRange[] = [];
   const openIds: string[] = [];
-  for await (const job of jobsOf(pipeline, work)) {
+  for await (const job of jobsOf(pipeline, { ...options, scope: id })) {
     if (job.sourceId !== sourceId) continue;
     const input = parseJobInput(job);
     const range = readRangeOf(input);

@@ -60,15 +60,15 @@ export class MemoryWorker {
   readonly #callers = new KeyQueue();
   readonly #closing = new AbortController();
 
-  /** @param isBackground Whether a failed job is tried again in the background. */
+  /** @param isBackground Whether jobs are worked on in the background. */
   constructor(pipeline: Pipeline, isBackground: boolean) {
     this.#pipeline = pipeline;
     this.#isBackground = isBackground;
   }
 
-  /** Works on the jobs of a tenant in the background, until none is due. */
+  /** Works on the jobs of a tenant, if this process works in the background, until none is due. */
   wake(options: Options): void {
-    if (this.#closing.signal.aborted) return;
+    if (!this.#isBackground || this.#closing.signal.aborted) return;
     const tenant = this.#pipeline.store.tenant(options);
     const work = this.#workOf(tenant, options);
     work.isWanted = true;
