@@ -1,13 +1,13 @@
 import type { Params } from '../http/params.ts';
 import type { Source } from '../source.ts';
-import { managerOf, mintedScope, mustGetMemory, scopeIn } from './scope.ts';
+import { managerOf, mintedScope } from './scope.ts';
 
 type Done = Record<string, never>;
 
 export async function removeMemory(source: Source, params: Params): Promise<Done> {
-  const { id } = await mustGetMemory(source, params);
+  const id = params.mustText('id');
   params.assertConfirmed(id);
-  await managerOf(source).store.commit(scopeIn(params), [{ op: 'remove', id }], source.caller);
+  await managerOf(source).remove({ scope: mintedScope(source, params), id });
   return {};
 }
 
