@@ -195,7 +195,7 @@ export abstract class BaseMemoryStore implements MemoryStore {
   }
 
   async addJob(
-    job: Pick<MemoryJob, 'id' | 'scope' | 'input' | 'sourceId'> & { dueAt?: string },
+    job: Pick<MemoryJob, 'id' | 'scope' | 'input' | 'sourceId'>,
     options: MemoryStoreOptions & { maxJobs: number; now?: number },
   ): Promise<'added' | 'known' | 'full'> {
     const maxJobs = checkWhole(options?.maxJobs, 'maxJobs');

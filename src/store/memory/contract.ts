@@ -95,7 +95,7 @@ export interface Memory {
   readonly confidence: number;
   /** When it began to hold; ISO 8601. */
   readonly validFrom: string;
-  /** When it ceased to hold. Default: it holds. */
+  /** When it ceased to hold. `undefined`: it holds. */
   readonly validTo?: string;
   /** The memory that replaced it. */
   readonly supersededBy?: string;
@@ -107,7 +107,7 @@ export interface Memory {
   readonly updatedAt: string;
   /** When it was last placed in a request. A manager does not write a use within 24 hours of the last revision. */
   readonly lastUsedAt?: string;
-  /** When it is to be removed. Default: never. */
+  /** When it is to be removed. `undefined`: never. */
   readonly expiresAt?: string;
   /** Where it comes from, oldest first; at least one. */
   readonly sources: readonly MemorySource[];
@@ -392,7 +392,7 @@ export interface MemoryStore {
    * not dead.
    */
   addJob(
-    job: Pick<MemoryJob, 'id' | 'scope' | 'input' | 'sourceId'> & { dueAt?: string },
+    job: Pick<MemoryJob, 'id' | 'scope' | 'input' | 'sourceId'>,
     options: MemoryStoreOptions & { maxJobs: number; now?: number },
   ): Promise<'added' | 'known' | 'full'>;
 

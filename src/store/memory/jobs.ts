@@ -20,7 +20,7 @@ export function checkHold(hold: MemoryJobHold): MemoryJobHold {
  * @throws `INVALID_ARGUMENT`
  */
 export function newJob(
-  { id, scope, input, sourceId, dueAt }: Pick<MemoryJob, 'id' | 'scope' | 'input' | 'sourceId'> & { dueAt?: string },
+  { id, scope, input, sourceId }: Pick<MemoryJob, 'id' | 'scope' | 'input' | 'sourceId'>,
   now: number,
 ): MemoryJob {
   assertId(id, 'job id');
@@ -34,7 +34,7 @@ export function newJob(
     sourceId,
     attempts: 0,
     createdAt: at,
-    dueAt: dueAt === undefined ? at : checkTime(dueAt, 'dueAt'),
+    dueAt: at,
   });
 }
 
@@ -107,7 +107,7 @@ export function changedJob(
 export function assertHolds(job: MemoryJob | undefined, { id, owner }: MemoryJobHold, scopeKey?: string): void {
   const isHeld = job?.state === 'running' && job.owner === owner;
   if (isHeld && (scopeKey === undefined || memoryScopeKey(job.scope) === scopeKey)) return;
-  const where = scopeKey === undefined ? '' : ` of ${describeMemoryScope(memoryScopeOfKey(scopeKey))}`;
+  const where = scopeKey === undefined ? '' : ` of ${describeMemoryScope(scopeKey)}`;
   throw aborted(
     `The worker ${quote(owner)} does not hold the memory job ${quote(id)}${where} any more. Leave what it made of it; another worker has it.`,
   );
@@ -117,7 +117,7 @@ export function assertHolds(job: MemoryJob | undefined, { id, owner }: MemoryJob
 export function assertRevision(scopeKey: string, actual: number, expected: number | undefined): void {
   if (expected === undefined || expected === actual) return;
   throw aborted(
-    `The memories of ${describeMemoryScope(memoryScopeOfKey(scopeKey))} have the revision ${actual}, not ${expected} as this commit ` +
+    `The memories of ${describeMemoryScope(scopeKey)} have the revision ${actual}, not ${expected} as this commit ` +
       'expected. Read them again, and repeat the change.',
   );
 }

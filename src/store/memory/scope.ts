@@ -55,8 +55,9 @@ export function memoryScopeOfKey(key: string): MemoryScopeId {
   return Object.freeze({ scope: kind, ...Object.fromEntries(members) }) as MemoryScopeId;
 }
 
-/** A scope in a message: `user "ada" of app "shop"`. */
-export function describeMemoryScope(scope: MemoryScopeId): string {
+/** The scope that a {@link memoryScopeKey} names, in a message: `user "ada" of app "shop"`. */
+export function describeMemoryScope(key: string): string {
+  const scope = memoryScopeOfKey(key);
   const app = `app ${quote(scope.appName)}`;
   if (scope.scope === 'app') return app;
   return scope.scope === 'user'

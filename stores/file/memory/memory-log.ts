@@ -274,7 +274,7 @@ export class MemoryLog {
 
   #damaged(): GenkitError {
     return dataLoss(
-      `The memories of ${describeMemoryScope(this.#scope)} can't be read: their log is damaged. Restore it from a backup.`,
+      `The memories of ${describeMemoryScope(this.#key)} can't be read: their log is damaged. Restore it from a backup.`,
     );
   }
 }

@@ -369,7 +369,7 @@ export class FileMemoryTenant implements MemoryTenant {
   }
 
   #locked<T>({ key }: Scope, call: (lock: HeldLock) => Promise<T>): Promise<T> {
-    const what = `What is remembered of ${describeMemoryScope(memoryScopeOfKey(key))}`;
+    const what = `What is remembered of ${describeMemoryScope(key)}`;
     return this.#shared.folder.locks.run(hashOf('memory', this.#tenant, key), what, call);
   }
 

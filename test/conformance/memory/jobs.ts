@@ -6,15 +6,8 @@ import type { MemorySubject } from './support/kit.ts';
 
 const LEASE_MS = 1000;
 
-function add(
-  store: MemoryStore,
-  id: string,
-  scope: MemoryScopeId,
-  now: number,
-  more: { dueAt?: string; maxJobs?: number } = {},
-) {
-  const { maxJobs = 100, ...rest } = more;
-  return store.addJob({ id, scope, input: { of: id }, sourceId: 'chat-1', ...rest }, { maxJobs, now });
+function add(store: MemoryStore, id: string, scope: MemoryScopeId, now: number, maxJobs = 100) {
+  return store.addJob({ id, scope, input: { of: id }, sourceId: 'chat-1' }, { maxJobs, now });
 }
 
 async function claim(
@@ -81,8 +74,8 @@ export const jobs: MemorySubject = {
 
     kit.test('a job waits for its time; of several the one that has been due longest comes first', async ({ next }) => {
       const scope = (userId: string): MemoryScopeId => ({ scope: 'user', appName: 'shop', userId });
-      await add(next(), 'late', scope('1'), START, { dueAt: isoOf(START + 500) });
-      await add(next(), 'later', scope('2'), START + 1, { dueAt: isoOf(START + 900) });
+      await add(next(), 'late', scope('1'), START + 500);
+      await add(next(), 'later', scope('2'), START + 900);
       await add(next(), 'early', scope('3'), START + 2);
       equal(await claim(next(), 'w', START + 1), undefined, 'too early');
       equal((await claim(next(), 'w', START + 950))?.id, 'early', 'first');
@@ -132,13 +125,13 @@ export const jobs: MemorySubject = {
     });
 
     kit.test('the queue is bounded, and dead jobs do not count', async ({ next }) => {
-      equal(await add(next(), 'one', ADA, START, { maxJobs: 2 }), 'added', 'one');
-      equal(await add(next(), 'two', BOB, START, { maxJobs: 2 }), 'added', 'two');
-      equal(await add(next(), 'three', BOB, START, { maxJobs: 2 }), 'full', 'three');
-      equal(await add(next(), 'one', BOB, START, { maxJobs: 2 }), 'known', 'one again');
+      equal(await add(next(), 'one', ADA, START, 2), 'added', 'one');
+      equal(await add(next(), 'two', BOB, START, 2), 'added', 'two');
+      equal(await add(next(), 'three', BOB, START, 2), 'full', 'three');
+      equal(await add(next(), 'one', BOB, START, 2), 'known', 'one again');
       await next().changeJob('one', { owner: undefined, to: 'dead' });
-      equal(await add(next(), 'three', BOB, START, { maxJobs: 2 }), 'added', 'three again');
-      equal(await add(next(), 'one', ADA, START, { maxJobs: 9 }), 'known', 'a dead one');
+      equal(await add(next(), 'three', BOB, START, 2), 'added', 'three again');
+      equal(await add(next(), 'one', ADA, START, 9), 'known', 'a dead one');
     });
 
     kit.test('lists have the oldest first, by state and scope, page by page', async ({ next }) => {
@@ -168,9 +161,7 @@ export const jobs: MemorySubject = {
           userId: `u${i}`,
         }));
         await Promise.all(
-          Array.from({ length: count }, (_, i) =>
-            add(i % 2 === 0 ? a : b, `j${i}`, scopes[i % 5]!, START + i, { maxJobs: count }),
-          ),
+          Array.from({ length: count }, (_, i) => add(i % 2 === 0 ? a : b, `j${i}`, scopes[i % 5]!, START + i, count)),
         );
         const running = new Set<string>();
         let done = 0;

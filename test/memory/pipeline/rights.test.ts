@@ -497,11 +497,11 @@ test('a text waits on while consent is off: approve refuses it', async () => {
 });
 
 test('a job of before an erasure is dropped by the worker that finds it', async () => {
-  const { memory, store, scope, model } = setUp({ worker: false });
+  const { clock, memory, store, scope, model } = setUp({ worker: false });
   await memory.ingest({ scope, source: { id: 'session-1' }, messages: [user('I was in Zanzibar.')] });
   const [job] = await memory.jobs.list();
   await memory.erase({ scope });
-  await store.addJob(job!, { maxJobs: 10 });
+  await store.addJob(job!, { maxJobs: 10, now: clock.now });
   await memory.create({ scope, memory: 'The user swims.' });
   expect(await textsOf(store)).toEqual(['The user swims.']);
   expect(await memory.jobs.list()).toEqual([]);
