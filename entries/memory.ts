@@ -7,7 +7,15 @@ export { memoryScope, type MemoryScope } from '../src/memory/scopes.ts';
 export type { BackfillOptions, BackfillResult } from '../src/memory/backfill.ts';
 export type { ForgottenSource } from '../src/memory/rights/forget.ts';
 export type * from '../src/memory/types.ts';
-export type * from '../src/memory/attach/types.ts';
+export type {
+  AttachedMemory,
+  AttachOptions,
+  EndedSession,
+  MemoryPlacement,
+  MemoryToolName,
+  MemoryTurnReport,
+  PreloadOptions,
+} from '../src/memory/attach/types.ts';
 export { FileMemoryStore, type FileMemoryStoreOptions } from '../stores/file/memory/file-memory-store.ts';
 export {
   InMemoryMemoryStore,

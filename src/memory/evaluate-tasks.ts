@@ -52,7 +52,7 @@ export interface TaskScores {
 
 /** The result of a task. */
 export interface TaskScore {
-  /** The agent's answer. Default: there is none; see `failed`. */
+  /** The agent's answer. `undefined`: there is none; see `failed`. */
   readonly answer?: string;
   /** Whether the task has a result, and each score of the evaluator the status `PASS`, or no status and the value `true`. */
   readonly isSuccess: boolean;

@@ -239,7 +239,7 @@ export class MemoryManager {
    *
    * @throws `INVALID_ARGUMENT` for an invalid request; the reason of `abortSignal` when that aborts.
    */
-  async search(request: ScopeOption & Omit<MemorySearchRequest, 'scope' | 'context'>): Promise<MemorySearchResult> {
+  async search(request: MemorySearchRequest): Promise<MemorySearchResult> {
     const { id, options } = workOf(request?.scope);
     return this.#search.search({ ...request, ...options, scope: id });
   }
@@ -401,8 +401,6 @@ export class MemoryManager {
       checkOptions('jobs.discard', options, { context: isObject });
       await discardJob(this.#pipeline, id, options);
     },
-    /** How often this manager found the queue full. */
-    refused: (): number => this.#refused,
   };
 
   /**

@@ -5,7 +5,7 @@ import type { OmissionReason } from '../snapshot/context-report.ts';
 export interface MemoryItem {
   /** What the model reads. */
   readonly text: string;
-  /** The memory. Default: it is no single memory. */
+  /** The memory. `undefined`: it is no single memory. */
   readonly id?: string;
   /** Its revision. */
   readonly revision?: number;

@@ -106,7 +106,6 @@ function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetti
         memory: {
           text: await redact(memory),
           topics: topic ? [topic] : [],
-          isExplicit: true,
           ...positionOfRequest(),
         },
         source: {

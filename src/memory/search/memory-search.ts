@@ -19,14 +19,8 @@ import { Deadline, SYSTEM_CLOCK, type SearchClock } from './deadline.ts';
 import { DEFAULT_LANGUAGES, MEMORY_LANGUAGES, Vocabulary } from './lexical/languages.ts';
 import { ScopeIndex } from './scope-index.ts';
 import { CANDIDATES } from './rank.ts';
-import { SearchRun, type EmbedQuery } from './search-run.ts';
-import type {
-  FoundMemory,
-  MemorySearchOptions,
-  MemorySearchRequest,
-  MemorySearchResult,
-  SearchWeights,
-} from './types.ts';
+import { SearchRun, type EmbedQuery, type ScopeSearchRequest } from './search-run.ts';
+import type { FoundMemory, MemorySearchOptions, MemorySearchResult, SearchWeights } from './types.ts';
 
 const MIB = 1024 * 1024;
 const DEFAULT_WEIGHTS = { recency: 0.1, importance: 0.1, confidence: 0.5, halfLifeMs: 30 * 86_400_000 };
@@ -105,7 +99,7 @@ export class MemorySearch {
    *
    * @throws `INVALID_ARGUMENT` for an invalid request; the reason of `abortSignal` when that aborts.
    */
-  async search(request: MemorySearchRequest): Promise<MemorySearchResult> {
+  async search(request: ScopeSearchRequest): Promise<MemorySearchResult> {
     checkOptions('search', request, REQUEST);
     if (typeof request?.query !== 'string') throw invalidArgument('search needs a query.');
     const key = tenantScopeKey(this.#store, request.scope, { context: request.context });

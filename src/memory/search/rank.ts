@@ -9,16 +9,16 @@ export const CANDIDATES = 50;
 const FUSION = 60;
 
 /** A memory that may be among the best, with the parts of its score that depend on the query. */
-export interface Candidate extends Pick<ScoreParts, 'lexical' | 'semantic' | 'relevance'> {
+export interface RankedMemory extends Pick<ScoreParts, 'lexical' | 'semantic' | 'relevance'> {
   readonly memory: Memory;
   /** The time of its last source, in ms since 1970. */
   readonly saidAt: number;
 }
 
 /** Joins the hits by words and by meaning, most relevant first. Uses reciprocal ranks if both have hits. */
-export function fuse({ hits, coverage }: LexicalHits, nearest: readonly MemoryHit[]): Candidate[] {
+export function fuse({ hits, coverage }: LexicalHits, nearest: readonly MemoryHit[]): RankedMemory[] {
   const best = hits[0]?.score ?? 0;
-  const words = hits.map(({ memory, score, saidAt }, rank): Candidate => {
+  const words = hits.map(({ memory, score, saidAt }, rank): RankedMemory => {
     const relevance = nearest.length > 0 ? rankShare(rank) / 2 : (score / best) * Math.min(1, 2 * coverage);
     return { memory, saidAt, lexical: score, semantic: undefined, relevance };
   });
@@ -35,7 +35,7 @@ export function fuse({ hits, coverage }: LexicalHits, nearest: readonly MemoryHi
 }
 
 /** Sorts the candidates by the reranker's numbers, which are in the same order. The greatest is the most relevant. */
-export function reorder(candidates: readonly Candidate[], ranks: readonly number[]): Candidate[] {
+export function reorder(candidates: readonly RankedMemory[], ranks: readonly number[]): RankedMemory[] {
   const ranked = candidates.map((candidate, i) => ({ candidate, rank: ranks[i] ?? -Infinity }));
   ranked.sort((a, b) => b.rank - a.rank);
   return ranked.map(({ candidate }, rank) => ({ ...candidate, relevance: rankShare(rank) }));
@@ -43,10 +43,10 @@ export function reorder(candidates: readonly Candidate[], ranks: readonly number
 
 /** The best `k` by their scores, best first. */
 export function chooseBest(
-  candidates: readonly Candidate[],
+  candidates: readonly RankedMemory[],
   { k, time, weights }: { k: number; time: number; weights: Required<SearchWeights> },
 ): FoundMemory[] {
-  const best: { candidate: Candidate; recency: number; score: number }[] = [];
+  const best: { candidate: RankedMemory; recency: number; score: number }[] = [];
   for (const candidate of candidates) {
     const { memory, saidAt, relevance } = candidate;
     const recency = 0.5 ** (Math.max(0, time - saidAt) / weights.halfLifeMs);

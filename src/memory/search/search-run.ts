@@ -1,13 +1,13 @@
 import { setImmediate as nextMacrotask } from 'node:timers/promises';
 import { describeThrown } from '../../errors.ts';
 import { freeze } from '../../json/immutable.ts';
-import type { Memory, MemoryHit, MemoryStore } from '../../store/memory/contract.ts';
+import type { Memory, MemoryHit, MemoryScopeId, MemoryStore, MemoryStoreOptions } from '../../store/memory/contract.ts';
 import { holdsAt } from '../../store/memory/version.ts';
 import type { LruCache } from '../../store/parts/lru-cache.ts';
 import { LATE, type Deadline } from './deadline.ts';
 import type { Vocabulary } from './lexical/languages.ts';
 import { LexicalIndex, type LexicalFilter, type LexicalHits } from './lexical/lexical-index.ts';
-import { CANDIDATES, chooseBest, fuse, lastSaid, reorder, type Candidate } from './rank.ts';
+import { CANDIDATES, chooseBest, fuse, lastSaid, reorder, type RankedMemory } from './rank.ts';
 import type { ScopeIndex } from './scope-index.ts';
 import type {
   FoundMemory,
@@ -24,6 +24,11 @@ const NOTHING: LexicalHits = { hits: [], coverage: 0 };
 
 /** Makes the vector of a query, by the embedder that made the vectors of the memories. */
 export type EmbedQuery = (query: string, abortSignal: AbortSignal) => Promise<readonly number[]>;
+
+/** A request with the scope and the tenant as a store takes them. */
+export interface ScopeSearchRequest extends Omit<MemorySearchRequest, 'scope'>, MemoryStoreOptions {
+  scope: MemoryScopeId;
+}
 
 /** The parts that a search uses. */
 export interface SearchParts {
@@ -47,13 +52,13 @@ type Step = 'lexical' | 'semantic' | 'rewrite' | 'rerank';
 /** One search. */
 export class SearchRun {
   readonly #parts: SearchParts;
-  readonly #request: MemorySearchRequest;
+  readonly #request: ScopeSearchRequest;
   readonly #deadline: Deadline;
   readonly #steps: Record<Step, SearchStep> = { lexical: 'off', semantic: 'off', rewrite: 'off', rerank: 'off' };
   readonly #errors: string[] = [];
   #revision: number | undefined;
 
-  constructor(parts: SearchParts, request: MemorySearchRequest, deadline: Deadline) {
+  constructor(parts: SearchParts, request: ScopeSearchRequest, deadline: Deadline) {
     this.#parts = parts;
     this.#request = request;
     this.#deadline = deadline;
@@ -172,9 +177,9 @@ export class SearchRun {
 
   async #reranked(
     query: string,
-    candidates: Candidate[],
+    candidates: RankedMemory[],
     rerank: NonNullable<MemorySearchOptions['rerank']>,
-  ): Promise<Candidate[]> {
+  ): Promise<RankedMemory[]> {
     if (candidates.length === 0) return candidates;
     const memories = candidates.map(({ memory }) => freeze(memory));
     const ranks = await this.#step('rerank', () => rerank(query, memories, this.#deadline.signal));
@@ -182,7 +187,7 @@ export class SearchRun {
   }
 
   /** The best `k` of the request. */
-  #ranked(candidates: readonly Candidate[]): FoundMemory[] {
+  #ranked(candidates: readonly RankedMemory[]): FoundMemory[] {
     const { weights, now } = this.#parts;
     const { asOf, k = 10 } = this.#request;
     return chooseBest(candidates, { k, weights, time: asOf === undefined ? now() : Date.parse(asOf) });

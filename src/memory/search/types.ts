@@ -1,5 +1,5 @@
-import type { ActionContext } from 'genkit';
-import type { Memory, MemoryScopeId } from '../../store/memory/contract.ts';
+import type { Memory } from '../../store/memory/contract.ts';
+import type { MemoryScope } from '../scopes.ts';
 import type { MemoryLanguage } from './lexical/languages.ts';
 
 /** Options of the search of a memory manager. */
@@ -39,7 +39,7 @@ export interface SearchWeights {
 /** A request to search memories. */
 export interface MemorySearchRequest {
   /** The scope that is searched. */
-  scope: MemoryScopeId;
+  scope: MemoryScope;
   /** A question, or words to search for. Of its first 20,000 characters the eight terms count that are rarest in the scope. */
   query: string;
   /** The most memories, 1 to 50. Default: 10. */
@@ -56,8 +56,6 @@ export interface MemorySearchRequest {
   deadlineMs?: number;
   /** Ends the search, which then throws the reason. */
   abortSignal?: AbortSignal;
-  /** Names the tenant. */
-  context?: ActionContext;
 }
 
 /** The parts of a memory's score. */

@@ -1,5 +1,6 @@
-import type { MemoryScopeId, MemorySearchRequest, MemorySearchResult, SnapshotPathPrefix } from 'genkitx-agents/memory';
+import type { MemoryScopeId, MemorySearchResult, SnapshotPathPrefix } from 'genkitx-agents/memory';
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { ScopeSearchRequest } from '../../../src/memory/search/search-run.ts';
 import { MemorySearch } from '../../../src/memory/search/memory-search.ts';
 import { ADA, BOB, draft, InMemoryMemoryStore, message, NOON, put, TestClock, watched } from './support.ts';
 
@@ -13,7 +14,7 @@ beforeEach(() => {
 });
 
 const ids = ({ memories }: MemorySearchResult): string[] => memories.map(({ memory }) => memory.id);
-const find = async (query: string, more: Partial<MemorySearchRequest> = {}): Promise<string[]> =>
+const find = async (query: string, more: Partial<ScopeSearchRequest> = {}): Promise<string[]> =>
   ids(await search.search({ scope: ADA, query, ...more }));
 /** The score that words give to each found memory, as a part of the best one's. */
 async function sharesOf(query: string): Promise<Record<string, number>> {

@@ -11,7 +11,7 @@ const MAX_BYTES = 384 * 1024;
 /** The most messages of a job: few enough for a model to read well. */
 const MAX_MESSAGES = 80;
 /** The same if each becomes a memory: few enough for one commit. */
-const MAX_VERBATIM = 30;
+const MAX_VERBATIM_MESSAGES = 30;
 const MAX_FACTS = 30;
 /** The most characters of a text in a job. */
 const MAX_TEXT = 40_000;
@@ -46,7 +46,7 @@ export function learnInputs(
 
 /** Cuts the range into one portion a job, between turns where possible. A procedure gets the last portion only. */
 function portions(range: Range, small: readonly MessageData[], log: MessageLog, task: LearnInput['task']): Range[] {
-  const most = task === 'verbatim' ? MAX_VERBATIM : task === 'procedure' ? Infinity : MAX_MESSAGES;
+  const most = task === 'verbatim' ? MAX_VERBATIM_MESSAGES : task === 'procedure' ? Infinity : MAX_MESSAGES;
   const done: Range[] = [];
   const starts = new Set(log.turnStarts);
   let from = range.from;

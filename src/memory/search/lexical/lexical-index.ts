@@ -27,9 +27,9 @@ export interface LexicalHit {
 
 /** The memories that a search is for. */
 export interface LexicalFilter {
-  /** Those that hold at this time, in ms since 1970. Default: no matter when they hold. */
+  /** Those that hold at this time, in ms since 1970. `undefined`: no matter when they hold. */
   readonly time?: number | undefined;
-  /** Default: all. */
+  /** `undefined`: all. */
   readonly isWanted?: ((memory: Memory) => boolean) | undefined;
 }
 
