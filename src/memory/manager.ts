@@ -45,7 +45,7 @@ import { skipSession, skipSessions } from './pipeline/ingest/skip-sessions.ts';
 import { KnownSessions } from './pipeline/jobs/known-sessions.ts';
 import { noteJobs, removeJobs, type ManagedJobs, type MemorySessions } from './pipeline/jobs/process-jobs.ts';
 import { MemoryWorker } from './pipeline/jobs/worker.ts';
-import { workOf, checkCall, type Pipeline } from './pipeline/pipeline.ts';
+import { checkCall, type Pipeline } from './pipeline/pipeline.ts';
 import { discardJob } from './rights/discard-job.ts';
 import { exportScope } from './rights/export.ts';
 import { SourceRemoval, type ForgottenSource } from './rights/forget.ts';
@@ -240,7 +240,7 @@ export class MemoryManager {
    * @throws `INVALID_ARGUMENT` for an invalid request; the reason of `abortSignal` when that aborts.
    */
   async search(request: MemorySearchRequest): Promise<MemorySearchResult> {
-    const { id, options } = workOf(request?.scope);
+    const { id, options } = targetOf(request?.scope);
     return this.#search.search({ ...request, ...options, scope: id });
   }
 
@@ -329,14 +329,14 @@ export class MemoryManager {
      * that has these agents.
      */
     set: async (scope: MemoryScope, consent: 'on' | 'off'): Promise<void> => {
-      const work = workOf(scope);
+      const work = targetOf(scope);
       const isBack = consent === 'on' && (await readConsent(this.#pipeline, work)) === 'off';
       if (isBack) await skipSessions(this.#pipeline, work, this.#sessions);
       await writeConsent(this.#pipeline, work, consent);
     },
     /** The scope's own answer, else the manager's option `consent`. */
     get: async (scope: MemoryScope): Promise<'on' | 'off'> =>
-      (await readConsent(this.#pipeline, workOf(scope))) ?? this.#pipeline.consent,
+      (await readConsent(this.#pipeline, targetOf(scope))) ?? this.#pipeline.consent,
   };
 
   /** Texts that wait for a decision: a guard stopped them, they would replace too much, or all users of an app would read them. */
@@ -438,13 +438,13 @@ export class MemoryManager {
     checkPolicy(policy);
     checkOptions('prune', options, { scope: isAny, context: isObject, dryRun: isBoolean });
     const { scope, context, dryRun = false } = options;
-    if (scope !== undefined) return pruneScope(this.#pipeline, workOf(scope), policy, dryRun);
+    if (scope !== undefined) return pruneScope(this.#pipeline, targetOf(scope), policy, dryRun);
     const at = context ? { context } : {};
     const pruned = { memories: 0, quarantined: 0 };
     for await (const id of this.#scopeIds(context)) {
       const { memories, quarantined } = await pruneScope(
         this.#pipeline,
-        workOf(memoryScope(id, context)),
+        targetOf(memoryScope(id, context)),
         policy,
         dryRun,
       );
@@ -570,7 +570,7 @@ export class MemoryManager {
 
   async #workOn(scope: MemoryScope, { openIds, ...result }: Enqueued, wait: boolean): Promise<IngestResult> {
     if (openIds.length === 0) return result;
-    const { id, options } = workOf(scope);
+    const { id, options } = targetOf(scope);
     if (!wait) {
       this.#worker.wake(options);
       return result;
@@ -605,7 +605,7 @@ export class MemoryManager {
 
   /** Saves the search index in the background, so that another process need not read the whole scope. */
   #saveIndex(scope: MemoryScope): void {
-    const { id, options } = workOf(scope);
+    const { id, options } = targetOf(scope);
     const saving = this.#search.saveIndex(id, options).catch((error: unknown) => {
       logger.warn(`The index of a memory scope was not saved; searches build it anew. ${describeThrown(error)}`);
     });
@@ -622,7 +622,7 @@ export class MemoryManager {
   }
 
   #keyOf(scope: MemoryScope): string {
-    const { id, options } = workOf(scope);
+    const { id, options } = targetOf(scope);
     return tenantScopeKey(this.store, id, options);
   }
 

@@ -12,8 +12,9 @@ export interface MemoryScope {
   readonly kind: MemoryScopeId['scope'];
 }
 
-/** The id and the tenant of a scope. */
+/** A scope with its id and its tenant. */
 export interface ScopeTarget {
+  readonly scope: MemoryScope;
   readonly id: MemoryScopeId;
   /** Options for every call of the store: the tenant's context. */
   readonly options: { readonly context?: ActionContext };
@@ -34,7 +35,7 @@ export function memoryScope(id: MemoryScopeId, context?: ActionContext): MemoryS
   // Throws for an invalid id.
   memoryScopeKey(id);
   const scope = Object.freeze({ kind: id.scope });
-  minted.set(scope, { id: Object.freeze({ ...id }), options: context ? { context } : {} });
+  minted.set(scope, { scope, id: Object.freeze({ ...id }), options: context ? { context } : {} });
   return scope;
 }
 

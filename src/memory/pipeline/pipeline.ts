@@ -39,16 +39,6 @@ export interface Pipeline {
   readonly countRefusal: () => number;
 }
 
-/** A scope with its id and tenant. */
-export interface ScopeWork extends ScopeTarget {
-  readonly scope: MemoryScope;
-}
-
-/** @throws `INVALID_ARGUMENT` for anything that is not a scope. */
-export function workOf(scope: MemoryScope): ScopeWork {
-  return { scope, ...targetOf(scope) };
-}
-
 /**
  * Checks the options of a method, and returns their scope.
  *
@@ -60,13 +50,13 @@ export function checkCall(
   options: { readonly scope: MemoryScope } | undefined,
   checks: Readonly<Record<string, OptionCheck>> = {},
   needed: readonly string[] = [],
-): ScopeWork {
+): ScopeTarget {
   checkOptions(method, options, { scope: isAny, ...checks });
   const given = (options ?? {}) as Readonly<Record<string, unknown>>;
   const names = ['scope', ...needed];
   const missing = names.find((name) => given[name] === undefined);
   if (missing) throw invalidArgument(`${method} needs '${missing}': ${method}({ ${names.join(', ')} }).`);
-  return workOf(options!.scope);
+  return targetOf(options!.scope);
 }
 
 /** The most operations of a commit. */

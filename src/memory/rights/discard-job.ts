@@ -6,15 +6,15 @@ import { jobsOf } from '../pipeline/contents.ts';
 import { readLearningState, sourceNoteOperation, splitOperation } from '../pipeline/guard/learning-state.ts';
 import { withoutFacts } from '../pipeline/ingest/ranges.ts';
 import { parseJobInput, withInput } from '../pipeline/jobs/job-input.ts';
-import { workOf, type Pipeline } from '../pipeline/pipeline.ts';
-import { memoryScope } from '../scopes.ts';
+import type { Pipeline } from '../pipeline/pipeline.ts';
+import { memoryScope, targetOf } from '../scopes.ts';
 
 /** Removes a dead job, and notes that its messages were read. */
 export async function discardJob(pipeline: Pipeline, id: string, options: MemoryStoreOptions): Promise<void> {
   assertId(id, 'job id');
   const { store, now } = pipeline;
   const { scope, sourceId } = await deadJob(pipeline, id, options);
-  const work = workOf(memoryScope(scope, options.context));
+  const work = targetOf(memoryScope(scope, options.context));
   const { countsAsRead } = await commitPlan(pipeline, work, async () => {
     const { revision, note } = await readLearningState(pipeline, work, sourceId);
     // After the note: once the job was erased or carried out, nothing may be written, and the scope has another revision.

@@ -13,8 +13,9 @@ import { readLearningState, sourceNoteOperation, splitOperation } from '../pipel
 import { quarantinedOf, quarantineNote } from '../pipeline/guard/quarantine-note.ts';
 import { withRange } from '../pipeline/ingest/ranges.ts';
 import { parseJobInput, type JobInput, type LearnInput } from '../pipeline/jobs/job-input.ts';
-import { NOTES, type Pipeline, type ScopeWork } from '../pipeline/pipeline.ts';
+import { NOTES, type Pipeline } from '../pipeline/pipeline.ts';
 import { jobsOf, memoriesOf } from '../pipeline/contents.ts';
+import type { ScopeTarget } from '../scopes.ts';
 
 /** The most memories that one commit replaces: each takes two operations, and one for each memory that it has superseded. */
 const MOST_AT_ONCE = 25;
@@ -52,12 +53,12 @@ interface RemovalTools {
 /** Removes a source's statements everywhere, and makes memories with other sources again. */
 export class SourceRemoval {
   readonly #pipeline: Pipeline;
-  readonly #work: ScopeWork;
+  readonly #work: ScopeTarget;
   readonly #forgotten: Forgotten;
   readonly #tools: RemovalTools;
   readonly #counts: ForgottenSource = { removed: 0, regenerated: 0, reinstated: 0, jobs: 0, quarantined: 0 };
 
-  constructor(pipeline: Pipeline, work: ScopeWork, forgotten: Forgotten, tools: RemovalTools) {
+  constructor(pipeline: Pipeline, work: ScopeTarget, forgotten: Forgotten, tools: RemovalTools) {
     this.#pipeline = pipeline;
     this.#work = work;
     this.#forgotten = forgotten;

@@ -3,9 +3,10 @@ import { checkOptions, isShare, isWhole } from '../../store/check-options.ts';
 import type { Memory, MemoryOperation } from '../../store/memory/contract.ts';
 import { agedConfidence } from '../pipeline/consolidate/confidence.ts';
 import { discardOlder } from '../pipeline/guard/review.ts';
-import { MOST_OPERATIONS, type Pipeline, type ScopeWork } from '../pipeline/pipeline.ts';
+import { MOST_OPERATIONS, type Pipeline } from '../pipeline/pipeline.ts';
 import type { MemoryPrunePolicy } from '../types.ts';
 import { memoriesOf } from '../pipeline/contents.ts';
+import type { ScopeTarget } from '../scopes.ts';
 
 const MOST_ATTEMPTS = 10;
 
@@ -35,7 +36,7 @@ export function checkPolicy(policy: MemoryPrunePolicy): void {
 /** Removes the memories and the quarantined texts of a scope to which the policy applies. */
 export async function pruneScope(
   pipeline: Pipeline,
-  work: ScopeWork,
+  work: ScopeTarget,
   policy: MemoryPrunePolicy,
   dryRun: boolean,
 ): Promise<PrunedMemories> {
@@ -46,7 +47,7 @@ export async function pruneScope(
 
 async function pruneMemories(
   pipeline: Pipeline,
-  work: ScopeWork,
+  work: ScopeTarget,
   policy: MemoryPrunePolicy,
   dryRun: boolean,
 ): Promise<number> {
@@ -63,7 +64,7 @@ async function pruneMemories(
 /** Yields the number of memories that each commit removed, or with `dryRun` of those to remove. */
 async function* removals(
   pipeline: Pipeline,
-  work: ScopeWork,
+  work: ScopeTarget,
   policy: MemoryPrunePolicy,
   dryRun: boolean,
 ): AsyncGenerator<number> {
@@ -79,7 +80,7 @@ async function* removals(
 
 async function* pruneOnce(
   pipeline: Pipeline,
-  work: ScopeWork,
+  work: ScopeTarget,
   policy: MemoryPrunePolicy,
   dryRun: boolean,
 ): AsyncGenerator<number> {

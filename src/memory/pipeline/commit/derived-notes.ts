@@ -4,7 +4,7 @@ import type { MemoryOperation } from '../../../store/memory/contract.ts';
 import type { ScopeTarget } from '../../scopes.ts';
 import type { AskModel } from '../extract/ask-model.ts';
 import type { LearnContext } from '../extract/learn.ts';
-import { NOTES, type Pipeline, type ScopeWork } from '../pipeline.ts';
+import { NOTES, type Pipeline } from '../pipeline.ts';
 
 /** The most memories that a first profile is made of. */
 const MOST_FOR_PROFILE = 200;
@@ -21,7 +21,7 @@ export async function readDerived(
 /** Writes the summary, and the profile if there are new facts and a model. */
 export async function derivedNotes(
   pipeline: Pipeline,
-  work: ScopeWork & LearnContext,
+  work: ScopeTarget & LearnContext,
   profile: Json | undefined,
   { facts, summary }: { readonly facts: readonly string[]; readonly summary?: string },
 ): Promise<MemoryOperation[]> {
@@ -34,7 +34,7 @@ export async function derivedNotes(
 /** Asks the model to update the profile with new facts. A first profile is also made of the latest memories. */
 async function nextProfile(
   { store, profile: schema }: Pipeline,
-  { id, options }: ScopeWork,
+  { id, options }: ScopeTarget,
   ask: AskModel,
   before: Json | undefined,
   facts: readonly string[],

@@ -2,7 +2,7 @@ import { GenkitError } from 'genkit';
 import { isAborted } from '../../../errors.ts';
 import type { Json } from '../../../json/value.ts';
 import type { MemoryDraft, MemoryJob, MemoryJobHold, MemoryOperation } from '../../../store/memory/contract.ts';
-import { memoryScope } from '../../scopes.ts';
+import { memoryScope, targetOf, type ScopeTarget } from '../../scopes.ts';
 import type { MemoryChangeCounts } from '../../types.ts';
 import { consolidate, type Consolidated } from '../consolidate/consolidate.ts';
 import { modelAsker, vectorsOf } from '../extract/ask-model.ts';
@@ -19,7 +19,7 @@ import { guardOf } from '../guard/judge-text.ts';
 import { quarantineNote } from '../guard/quarantine-note.ts';
 import { procedureMark, unreadRanges, hashInRange, type SourceNote } from '../ingest/ranges.ts';
 import { parseJobInput, partOf, withInput, type JobInput } from '../jobs/job-input.ts';
-import type { Pipeline, ScopeWork } from '../pipeline.ts';
+import type { Pipeline } from '../pipeline.ts';
 import { derivedNotes, readDerived } from './derived-notes.ts';
 
 /** The most candidates of one commit: with their vectors they stay within the limits of a store. */
@@ -43,7 +43,7 @@ export type JobOutcome = 'done' | 'dropped';
 type DropReason = 'erased' | 'no-consent' | 'forgotten' | 'known';
 
 /** A running job. */
-interface JobWork extends ScopeWork, LearnContext {
+interface JobWork extends ScopeTarget, LearnContext {
   readonly job: MemoryJob;
 }
 
@@ -51,11 +51,11 @@ interface JobWork extends ScopeWork, LearnContext {
 export async function runJob(
   pipeline: Pipeline,
   job: MemoryJob,
-  { owner, signal, options }: { owner: string; signal: AbortSignal; options: ScopeWork['options'] },
+  { owner, signal, options }: { owner: string; signal: AbortSignal; options: ScopeTarget['options'] },
 ): Promise<JobOutcome> {
   const ask = modelAsker(pipeline, signal);
-  const scope = memoryScope(job.scope, options.context);
-  return new JobRun(pipeline, { scope, id: job.scope, options, job, ask, signal }, owner).run();
+  const target = targetOf(memoryScope(job.scope, options.context));
+  return new JobRun(pipeline, { ...target, job, ask, signal }, owner).run();
 }
 
 class JobRun {

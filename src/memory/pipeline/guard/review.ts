@@ -6,7 +6,7 @@ import { commitPlan } from '../commit/commit-plan.ts';
 import { enqueue, type Enqueued } from '../ingest/ingest.ts';
 import { shortHash } from '../ingest/ranges.ts';
 import { sha256Of, type JobInput } from '../jobs/job-input.ts';
-import { MOST_OPERATIONS, NOTES, type Pipeline, type ScopeWork } from '../pipeline.ts';
+import { MOST_OPERATIONS, NOTES, type Pipeline } from '../pipeline.ts';
 import { readLearningState } from './learning-state.ts';
 import { quarantinedOf, quarantineNote, type Quarantined } from './quarantine-note.ts';
 
@@ -26,7 +26,7 @@ export async function waitingTexts(
  *
  * @throws `NOT_FOUND` when the text does not wait for a decision.
  */
-export async function approveText(pipeline: Pipeline, work: ScopeWork, textId: string): Promise<Enqueued> {
+export async function approveText(pipeline: Pipeline, work: ScopeTarget, textId: string): Promise<Enqueued> {
   // Read before the text, so that the text does not come back if the scope is erased in between.
   const { consent, epoch } = await readLearningState(pipeline, work, textId);
   const item = await waitingText(pipeline, work, textId);

@@ -13,9 +13,10 @@ import {
   type JobSource,
 } from '../jobs/job-input.ts';
 import { jobsOf } from '../contents.ts';
-import { workOf, type Pipeline, type ScopeWork } from '../pipeline.ts';
+import type { Pipeline } from '../pipeline.ts';
 import { factsInputs, learnInputs } from './plan-jobs.ts';
 import { hashInRange, unreadRanges, type ReadRange, type SourceNote } from './ranges.ts';
+import { targetOf, type ScopeTarget } from '../../scopes.ts';
 
 /** A placeholder of `genkitx-agents/privacy`. */
 const NUMBERED = /\[([A-Z]{1,30}(?:_[A-Z]{1,30}){0,7})_\d{1,5}\]/g;
@@ -46,7 +47,7 @@ export async function addJobs(
   { redact, isWanted }: IngestTools,
 ): Promise<Enqueued> {
   const { scope } = options;
-  const work = workOf(scope);
+  const work = targetOf(scope);
   const source = sourceOf(pipeline, options);
   const { consent, note, epoch } = await beginEpoch(pipeline, work, source.id);
   if (consent === 'off') {
@@ -68,7 +69,7 @@ export async function addJobs(
  */
 async function queueOf(
   pipeline: Pipeline,
-  { id, options }: ScopeWork,
+  { id, options }: ScopeTarget,
   sourceId: string,
   epoch: string | undefined,
 ): Promise<{ readonly ranges: readonly ReadRange[]; readonly openIds: readonly string[] }> {
@@ -98,7 +99,7 @@ function partsOutside(ranges: readonly ReadRange[], input: JobInput): JobInput[]
  */
 export async function enqueue(
   pipeline: Pipeline,
-  work: ScopeWork,
+  work: ScopeTarget,
   { inputs, epoch }: { inputs: readonly JobInput[]; epoch: string | undefined },
 ): Promise<Enqueued> {
   const ofEpoch = inputs.map((input) => ({ ...input, ...(epoch !== undefined && { epoch }) }));
@@ -120,7 +121,7 @@ export async function enqueue(
 
 async function addInputs(
   { store, limits, now, report, countRefusal }: Pipeline,
-  { scope, id, options }: ScopeWork,
+  { scope, id, options }: ScopeTarget,
   inputs: readonly JobInput[],
 ): Promise<Enqueued> {
   const jobIds: string[] = [];

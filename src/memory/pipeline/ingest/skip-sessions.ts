@@ -2,16 +2,20 @@ import type { SnapshotStore } from '../../../store/contract.ts';
 import { listAllSnapshots, sessionsOldestFirst } from '../../../store/list/items-of.ts';
 import { memoryScopeKey } from '../../../store/memory/scope.ts';
 import { readSession } from '../../attach/read-session.ts';
-import { targetOf } from '../../scopes.ts';
+import { targetOf, type ScopeTarget } from '../../scopes.ts';
 import { commitPlan } from '../commit/commit-plan.ts';
 import { readLearningState, sourceNoteOperation } from '../guard/learning-state.ts';
 import type { MemorySessions } from '../jobs/process-jobs.ts';
-import type { Pipeline, ScopeWork } from '../pipeline.ts';
+import type { Pipeline } from '../pipeline.ts';
 import { learnInputs } from './plan-jobs.ts';
 import { withRange, type SourceNote } from './ranges.ts';
 
 /** Marks the messages that the sessions of a scope have now as read, so that they are not learned later. */
-export async function skipSessions(pipeline: Pipeline, work: ScopeWork, all: Iterable<MemorySessions>): Promise<void> {
+export async function skipSessions(
+  pipeline: Pipeline,
+  work: ScopeTarget,
+  all: Iterable<MemorySessions>,
+): Promise<void> {
   const { id, options } = work;
   const owner = id.scope === 'user' ? { ownerId: id.userId } : {};
   for (const { store, scopeOf } of all) {
@@ -26,7 +30,7 @@ export async function skipSessions(pipeline: Pipeline, work: ScopeWork, all: Ite
 /** As {@link skipSessions}, for one session whose memories are forgotten. Does nothing if the scope has no such session. */
 export async function skipSession(
   pipeline: Pipeline,
-  work: ScopeWork,
+  work: ScopeTarget,
   stores: Iterable<SnapshotStore>,
   sessionId: string,
 ): Promise<void> {
@@ -43,7 +47,7 @@ function withoutLearned(note: SourceNote): SourceNote {
 /** Marks the messages of all branches, because a user may continue any of them. */
 async function skipBranches(
   pipeline: Pipeline,
-  work: ScopeWork,
+  work: ScopeTarget,
   sessions: SnapshotStore,
   sessionId: string,
   change = (note: SourceNote) => note,

@@ -8,11 +8,11 @@ import { LONGEST_TIMER_MS } from '../../../store/check-options.ts';
 import { tenantScopeKey } from '../../../store/memory/scope.ts';
 import { KeyQueue } from '../../../store/parts/key-queue.ts';
 import { LruCache } from '../../../store/parts/lru-cache.ts';
-import { memoryScope } from '../../scopes.ts';
+import { memoryScope, type ScopeTarget } from '../../scopes.ts';
 import { runJob } from '../commit/run-job.ts';
-import type { Pipeline, ScopeWork } from '../pipeline.ts';
+import type { Pipeline } from '../pipeline.ts';
 
-type Options = ScopeWork['options'];
+type Options = ScopeTarget['options'];
 
 /** The result of an attempt. */
 export type Attempt = 'done' | 'failed' | 'dead';
