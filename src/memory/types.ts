@@ -116,7 +116,8 @@ export interface FoundValue {
 /** When to learn from an agent's session. */
 export interface MemoryTriggers {
   /**
-   * Whenever the number of turns reaches a multiple of this, or this process has seen as many turns since it last learned; `1`: after each
+   * Whenever the number of turns reaches a multiple of this, or this process has seen as many turns since it last learned (it
+   * counts those of its 1,000 latest sessions); `1`: after each
    * turn. Default: 5.
    */
   everyTurns?: number;

@@ -19,7 +19,7 @@ export async function discardJob(pipeline: Pipeline, id: string, options: Memory
     const { revision, note } = await readLearningState(pipeline, work, sourceId);
     // After the note: once the job was erased or carried out, nothing may be written, and the scope has another revision.
     const input = parseJobInput(await deadJob(pipeline, id, options));
-    const next = input.task === 'facts' ? withoutFacts(note) : withInput(note, input, false);
+    const next = input.task === 'facts' ? withoutFacts(note) : withInput(note, input, id, false);
     const countsAsRead = input.task !== 'facts' && !input.isApproved;
     const operations = [splitOperation(id, undefined)];
     if (next !== note) operations.push(sourceNoteOperation(sourceId, next));

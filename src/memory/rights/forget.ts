@@ -11,7 +11,7 @@ import { commitPlan } from '../pipeline/commit/commit-plan.ts';
 import { vectorsOf, type AskModel } from '../pipeline/extract/ask-model.ts';
 import { readLearningState, sourceNoteOperation, splitOperation } from '../pipeline/guard/learning-state.ts';
 import { quarantinedOf, quarantineNote } from '../pipeline/guard/quarantine-note.ts';
-import { withRange } from '../pipeline/ingest/ranges.ts';
+import { withoutDeadJob, withRange } from '../pipeline/ingest/ranges.ts';
 import { parseJobInput, type JobInput, type LearnInput } from '../pipeline/jobs/job-input.ts';
 import { NOTES, type Pipeline } from '../pipeline/pipeline.ts';
 import { jobsOf, memoriesOf } from '../pipeline/contents.ts';
@@ -112,7 +112,10 @@ export class SourceRemoval {
       const isRange = (input: JobInput): input is LearnInput => input.task === 'learn' || input.task === 'verbatim';
       const read = jobs.map(parseJobInput).filter(isRange);
       const marked = read.reduce((next, { range }) => withRange(next, range), note);
-      const next = { ...marked, forgottenJobs: jobs.map(({ id }) => id) };
+      const next = {
+        ...jobs.reduce((one, { id }) => withoutDeadJob(one, id), marked),
+        forgottenJobs: jobs.map(({ id }) => id),
+      };
       return { revision, operations: [sourceNoteOperation(this.#forgotten.sourceId, next)] };
     });
   }

@@ -18,7 +18,7 @@ import {
 import { guardOf } from '../guard/judge-text.ts';
 import { quarantineNote } from '../guard/quarantine-note.ts';
 import { procedureMark, unreadRanges, hashInRange, type SourceNote } from '../ingest/ranges.ts';
-import { parseJobInput, partOf, withInput, type JobInput } from '../jobs/job-input.ts';
+import { outsideDeadJobs, parseJobInput, partOf, withInput, type JobInput } from '../jobs/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { derivedNotes, readDerived } from './derived-notes.ts';
 
@@ -105,8 +105,10 @@ class JobRun {
     if (input.task === 'facts') return note.seen.includes(input.sha256) ? undefined : input;
     if (input.task === 'procedure') return note.seen.includes(procedureMark(input.range)) ? undefined : input;
     const unread = unreadRanges(input.range, (at) => hashInRange(input.range, at), note.ranges);
+    if (unread.length === 0) return undefined;
     // Messages in the middle that were read are read again: the same source does not count twice.
-    return unread.length === 0 ? undefined : partOf(input, { from: unread[0]!.from, to: unread.at(-1)!.to });
+    const part = partOf(input, { from: unread[0]!.from, to: unread.at(-1)!.to });
+    return outsideDeadJobs(part, note, this.#work.job.id).parts[0];
   }
 
   /** Removes the job, and its remaining candidates if it takes several commits. */
@@ -197,7 +199,7 @@ class JobRun {
     if (quarantined.length > 0)
       operations.push(quarantineNote(split ? `${job.id}:${rest.candidates.length}` : job.id, quarantined));
     const current = { ...note, seen: note.seen.filter((sha256) => !working.outdated.has(sha256)) };
-    operations.push(sourceNoteOperation(job.sourceId, isLast ? withInput(current, input) : current));
+    operations.push(sourceNoteOperation(job.sourceId, isLast ? withInput(current, input, job.id, true) : current));
     if (split || !isLast) operations.push(splitOperation(job.id, isLast ? undefined : rest));
     if (isLast) operations.push(...(await derivedNotes(this.#pipeline, this.#work, profile, rest)));
     await store.commit(id, operations, {

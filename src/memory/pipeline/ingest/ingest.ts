@@ -3,19 +3,10 @@ import { invalidArgument } from '../../../errors.ts';
 import { assertId } from '../../../snapshot/ids.ts';
 import type { IngestOptions, IngestResult, MemoryFact } from '../../types.ts';
 import { beginEpoch, readLearningState } from '../guard/learning-state.ts';
-import {
-  jobId,
-  jobInputValue,
-  parseJobInput,
-  partOf,
-  readRangeOf,
-  type JobInput,
-  type JobSource,
-} from '../jobs/job-input.ts';
-import { jobsOf } from '../contents.ts';
+import { jobId, jobInputValue, outsideDeadJobs, type JobInput, type JobSource } from '../jobs/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { factsInputs, learnInputs } from './plan-jobs.ts';
-import { hashInRange, unreadRanges, type ReadRange, type SourceNote } from './ranges.ts';
+import type { SourceNote } from './ranges.ts';
 import { targetOf, type ScopeTarget } from '../../scopes.ts';
 
 /** A placeholder of `genkitx-agents/privacy`. */
@@ -36,7 +27,10 @@ export interface IngestTools {
 
 /** An {@link IngestResult}, and the jobs to work on. */
 export interface Enqueued extends IngestResult {
-  /** The new jobs, and those that were in the queue already: their workers may have died. */
+  /**
+   * The new jobs, those that were in the queue already, as their workers may have died, and dead jobs that keep some of the messages, so
+   * that a caller who waits is told.
+   */
   readonly openIds: readonly string[];
 }
 
@@ -55,42 +49,13 @@ export async function addJobs(
     return { status: 'refused', jobIds: [], openIds: [] };
   }
   const unread = await redactedInputs(options, source, note, redact);
-  const hasNew = options.messages && unread.length > 0;
-  const queue = hasNew ? await queueOf(pipeline, work, source.id, epoch) : { ranges: [], openIds: [] };
-  const inputs = unread.flatMap((input) => partsOutside(queue.ranges, input));
-  if (inputs.length === 0) return { status: 'known', jobIds: [], openIds: queue.openIds };
+  const planned = unread.map((input) => outsideDeadJobs(input, note));
+  const inputs = planned.flatMap(({ parts }) => parts);
+  const deadIds = planned.flatMap((one) => one.deadIds);
+  if (inputs.length === 0) return { status: 'known', jobIds: [], openIds: deadIds };
   if (!(await isWanted())) return { status: 'known', jobIds: [], openIds: [] };
-  return enqueue(pipeline, work, { inputs, epoch });
-}
-
-/**
- * The messages of a source that are in the queue, dead jobs included, and the ids of the jobs that are not dead. An ingest leaves these messages
- * out, so a message that always fails stays in one job, and later ones are learned when that job is dead.
- */
-async function queueOf(
-  pipeline: Pipeline,
-  { id, options }: ScopeTarget,
-  sourceId: string,
-  epoch: string | undefined,
-): Promise<{ readonly ranges: readonly ReadRange[]; readonly openIds: readonly string[] }> {
-  const ranges: ReadRange[] = [];
-  const openIds: string[] = [];
-  for await (const job of jobsOf(pipeline, { ...options, scope: id })) {
-    if (job.sourceId !== sourceId) continue;
-    const input = parseJobInput(job);
-    const range = readRangeOf(input);
-    if (!range || input.epoch !== epoch) continue;
-    ranges.push(range);
-    if (job.state !== 'dead') openIds.push(job.id);
-  }
-  return { ranges, openIds };
-}
-
-/** The parts of an input that are outside of these ranges. */
-function partsOutside(ranges: readonly ReadRange[], input: JobInput): JobInput[] {
-  if (input.task === 'facts' || input.task === 'procedure') return [input];
-  const parts = unreadRanges(input.range, (at) => hashInRange(input.range, at), ranges);
-  return parts.map((part) => partOf(input, part));
+  const enqueued = await enqueue(pipeline, work, { inputs, epoch });
+  return { ...enqueued, openIds: [...deadIds, ...enqueued.openIds] };
 }
 
 /**

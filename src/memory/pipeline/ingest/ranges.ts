@@ -11,6 +11,8 @@ const HASH_LENGTH = 16;
 const MOST_HASHES = 2_000;
 /** The most hashes in `SourceNote.seen`. */
 const MOST_SEEN = 100;
+/** The most dead jobs in a note. With 80 messages each they take 70 KB. */
+const MOST_DEAD = 50;
 const PROCEDURE_MARK = 'procedure:';
 
 /** Positions of messages: `from` inclusive, `to` exclusive. */
@@ -29,12 +31,20 @@ export interface ReadRange extends Range {
   readonly isLearned?: boolean;
 }
 
+/** The messages of a dead job. */
+export interface DeadJob extends ReadRange {
+  readonly jobId: string;
+  readonly task: string;
+}
+
 /** The note about a source. */
 export interface SourceNote {
   readonly version: 1;
   readonly ranges: readonly ReadRange[];
   /** Hashes of facts that were given in place of messages, until the source states something else; and {@link procedureMark}s. */
   readonly seen: readonly string[];
+  /** Dead jobs, which keep their messages from other jobs. At most {@link MOST_DEAD}; the oldest go first. */
+  readonly deadJobs?: readonly DeadJob[];
   /** Jobs that must not commit, while the source is being forgotten. */
   readonly forgottenJobs?: readonly string[];
 }
@@ -115,6 +125,17 @@ function shortened(ranges: readonly ReadRange[]): ReadRange[] | undefined {
     return [{ ...old, from, base, hashes }, ...ranges.filter((one) => one !== old && one !== continued)];
   }
   return undefined;
+}
+
+/** Notes that a job is dead. */
+export function withDeadJob(note: SourceNote, job: DeadJob): SourceNote {
+  return { ...note, deadJobs: [...(withoutDeadJob(note, job.jobId).deadJobs ?? []), job].slice(-MOST_DEAD) };
+}
+
+/** Removes a job that is no longer dead, or was removed. */
+export function withoutDeadJob(note: SourceNote, jobId: string): SourceNote {
+  const deadJobs = note.deadJobs?.filter((job) => job.jobId !== jobId);
+  return { ...note, ...(deadJobs && { deadJobs }) };
 }
 
 /** Adds a hash to `seen`. */

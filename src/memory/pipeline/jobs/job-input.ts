@@ -8,6 +8,8 @@ import type { IngestSource, MemoryFact } from '../../types.ts';
 import {
   hashInRange,
   procedureMark,
+  unreadRanges,
+  withoutDeadJob,
   withRange,
   withSeen,
   type Range,
@@ -67,16 +69,27 @@ export function jobId(scope: MemoryScopeId, input: JobInput): string {
   return sha256Of([memoryScopeKey(scope), input.epoch, task, source.id, ...work]);
 }
 
-/** The range that counts as read after the job. Procedures and approved texts are made of messages that may have been read before. */
-export function readRangeOf(input: JobInput): ReadRange | undefined {
-  return input.task === 'facts' || input.task === 'procedure' || input.isApproved ? undefined : input.range;
-}
-
-/** The note of a source after its input was read. `isLearned`: the job is done, not discarded. */
-export function withInput(note: SourceNote, input: JobInput, isLearned = true): SourceNote {
+/** The note of a source after the job for an input was carried out or discarded. `isLearned`: it was carried out. */
+export function withInput(note: SourceNote, input: JobInput, jobId: string, isLearned: boolean): SourceNote {
   if (input.task === 'facts') return withSeen(note, input.sha256);
   if (input.task === 'procedure') return withSeen(note, procedureMark(input.range));
-  return input.isApproved ? note : withRange(note, { ...input.range, isLearned });
+  return input.isApproved ? note : withRange(withoutDeadJob(note, jobId), { ...input.range, isLearned });
+}
+
+/** The parts of an input without messages that a dead job of the same task keeps; and these jobs. */
+export function outsideDeadJobs(
+  input: JobInput,
+  { deadJobs = [] }: SourceNote,
+  jobId?: string,
+): { readonly parts: readonly JobInput[]; readonly deadIds: readonly string[] } {
+  if (input.task === 'facts' || input.task === 'procedure' || input.isApproved) return { parts: [input], deadIds: [] };
+  const hashAt = (at: number) => hashInRange(input.range, at);
+  const isWhole = ([part]: readonly Range[]) => part?.from === input.range.from && part.to === input.range.to;
+  const keeping = deadJobs.filter(
+    (job) => job.task === input.task && job.jobId !== jobId && !isWhole(unreadRanges(input.range, hashAt, [job])),
+  );
+  const parts = unreadRanges(input.range, hashAt, keeping).map((part) => partOf(input, part));
+  return { parts, deadIds: keeping.map((job) => job.jobId) };
 }
 
 /** SHA-256 of a value's JSON text, in hex. */

@@ -11,6 +11,7 @@ import { LruCache } from '../../../store/parts/lru-cache.ts';
 import { memoryScope, type ScopeTarget } from '../../scopes.ts';
 import { runJob } from '../commit/run-job.ts';
 import type { Pipeline } from '../pipeline.ts';
+import { noteDeadJob } from './note-dead-job.ts';
 
 type Options = ScopeTarget['options'];
 
@@ -235,6 +236,11 @@ export class MemoryWorker {
     const wait = Math.min(limits.backOffMs * 2 ** (job.attempts - 1), limits.maxBackOffMs) * (0.5 + random());
     const due = now() + wait;
     const dueAt = new Date(due).toISOString();
+    if (isLast) {
+      await noteDeadJob(this.#pipeline, job, options).catch((fault: unknown) => {
+        logger.warn(`Later memory jobs may have the messages of a dead one as well. ${describeThrown(fault)}`);
+      });
+    }
     const isChanged = await this.#change(
       job,
       options,

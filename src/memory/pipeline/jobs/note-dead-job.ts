@@ -1,0 +1,21 @@
+import type { MemoryJob } from '../../../store/memory/contract.ts';
+import { memoryScope, targetOf, type ScopeTarget } from '../../scopes.ts';
+import { commitPlan } from '../commit/commit-plan.ts';
+import { readLearningState, sourceNoteOperation } from '../guard/learning-state.ts';
+import { withDeadJob } from '../ingest/ranges.ts';
+import type { Pipeline } from '../pipeline.ts';
+import { parseJobInput } from './job-input.ts';
+
+/** Notes that a job is about to be dead, so that other jobs of its source leave its messages out: they would die of the same message. */
+export async function noteDeadJob(pipeline: Pipeline, job: MemoryJob, options: ScopeTarget['options']): Promise<void> {
+  const input = parseJobInput(job);
+  if (input.task === 'facts' || input.task === 'procedure' || input.isApproved) return;
+  const { task, range } = input;
+  const target = targetOf(memoryScope(job.scope, options.context));
+  await commitPlan(pipeline, target, async () => {
+    const { revision, note, epoch } = await readLearningState(pipeline, target, job.sourceId);
+    const isKept = epoch === input.epoch && !note.forgottenJobs?.includes(job.id);
+    const next = withDeadJob(note, { ...range, jobId: job.id, task });
+    return { revision, operations: isKept ? [sourceNoteOperation(job.sourceId, next)] : [] };
+  });
+}
