@@ -159,6 +159,48 @@ describe('what is found', () => {
     expect(await find('running')).toEqual(['race']);
   });
 
+  it.each([
+    ['live', 'Ada lives in Rome'],
+    ['living', 'Ada lives in Rome'],
+    ['lived', 'Ada lives in Rome'],
+    ['leave', 'She leaves at nine'],
+    ['bits', 'A bit of sugar'],
+    ['bit', 'Some bits of sugar'],
+    ['thoughts', 'She thought about a dog'],
+    ['founded', 'A firm that she found'],
+    ['ran', 'Ada runs'],
+    ['runs', 'Ada ran'],
+    ['spoken', 'Ada spoke'],
+    ['bought', 'Ada buys shoes'],
+    ['buys', 'Ada bought shoes'],
+  ])('finds by %j: %s', async (query, text) => {
+    await put(store, ADA, draft('it', text), draft('other', 'Completely unrelated espresso'));
+    expect(await find(query)).toEqual(['it']);
+  });
+
+  it('counts an irregular form as one word of a query', async () => {
+    await put(store, ADA, draft('it', 'Ada runs, swims, sings and writes'), draft('other', 'espresso'));
+    const relevanceOf = async (query: string) =>
+      (await search.search({ scope: ADA, query })).memories[0]!.parts.relevance;
+    expect(await relevanceOf('run Bern Rome')).toBeCloseTo(2 / 3, 5);
+    expect(await relevanceOf('ran Bern Rome')).toBeCloseTo(2 / 3, 5);
+    expect(await relevanceOf('went, saw, ran and swam')).toBe(1);
+  });
+
+  it('does not prefer a speaker whose name is a form of a word of the query', async () => {
+    await put(store, ADA, message('s1', 0, 'Drew: Kim has moved.'), message('s2', 0, 'Kim: Drew has moved.'));
+    expect(await sharesOf('draw')).toEqual({ 's1-0': 1, 's2-0': 1 });
+    expect(await find('Drew')).toEqual(['s1-0', 's2-0']);
+  });
+
+  it('forgets the speaker of a message that was replaced', async () => {
+    await put(store, ADA, message('s1', 0, 'Anna: Our brother moved.'), message('s2', 0, 'Ben: Anna, Anna moved.'));
+    expect((await find('Where did Anna move?'))[0]).toBe('s1-0');
+    const moved = message('s1', 0, 'Cleo: Our brother moved.');
+    await put(store, ADA, moved);
+    expect((await find('Where did Anna move?'))[0]).toBe('s2-0');
+  });
+
   it.each(['How was pottery?', 'How was pottery? 🏺', '陶芸 pottery はどう？'])(
     'gives the message after the question %j nearly its score',
     async (question) => {

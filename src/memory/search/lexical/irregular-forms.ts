@@ -1,4 +1,4 @@
-/** English words, each followed by those of its forms that have another stem. Left out: forms that mean something else as well ("rose"). */
+/** English words, each followed by those of its forms that have another stem. Left out: forms that are mostly another word ("lives"). */
 const ENGLISH = `
 arise arose arisen, awake awoke awoken, bear borne, beat beaten, become became, begin began begun, bend bent, bite bit bitten, bleed bled,
 blow blew blown, break broke broken, breed bred, bring brought, build built, burn burnt, buy bought, catch caught, choose chose chosen,
@@ -11,10 +11,10 @@ seek sought, sell sold, send sent, sew sewn, shake shook shaken, shine shone, sh
 sink sank sunk, sit sat, sleep slept, slide slid, speak spoke spoken, spend spent, spin spun, stand stood, steal stole stolen, stick stuck,
 sting stung, strike struck, swear swore sworn, sweep swept, swim swam swum, swing swung, take took taken, teach taught, tear tore torn,
 tell told, think thought, throw threw thrown, understand understood, wake woke woken, wear wore worn, weave wove woven, weep wept, win won,
-write wrote written, child children, foot feet, goose geese, half halves, knife knives, leaf leaves, life lives, man men, mouse mice,
-person people, shelf shelves, thief thieves, tooth teeth, wife wives, wolf wolves, woman women`;
+write wrote written, child children, foot feet, goose geese, knife knives, man men, mouse mice, person people, shelf shelves,
+thief thieves, tooth teeth, wife wives, wolf wolves, woman women`;
 
-/** By form, the word whose stem is its index term. The stemmers cut endings only: they leave "went" as it is. */
+/** By form, its base. The stemmers cut endings only: they leave "went" as it is. */
 export const ENGLISH_FORMS: ReadonlyMap<string, string> = new Map(
   ENGLISH.split(',').flatMap((entry) => {
     const [word, ...forms] = entry.trim().split(/\s+/);

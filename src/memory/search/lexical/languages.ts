@@ -126,14 +126,19 @@ export class Vocabulary {
     return { language, content: content.length > 0 ? content : words };
   }
 
-  /** The index term of a word: its stem, without accents and apostrophes. */
+  /**
+   * The index term of a word: its stem, without accents and apostrophes. An irregular form has two, its own and that of its base, with a space
+   * between: "found find". It may be another word as well: "found" is a form of "find", and the base of "founded".
+   */
   stem({ text, stems }: KnownWord, language: number): string {
     return (stems[language] ??= this.#stemOf(withoutAffix(text), this.#languages[language]!));
   }
 
   #stemOf(word: string, language: MemoryLanguage): string {
-    const regular = (language === 'english' && ENGLISH_FORMS.get(word)) || word;
-    return STEMMERS[language].stem(regular).normalize('NFD').replace(ACCENTS, '');
+    const base = language === 'english' ? ENGLISH_FORMS.get(word) : undefined;
+    const { stem } = STEMMERS[language];
+    const term = base === undefined ? stem(word) : `${stem(word)} ${stem(base)}`;
+    return term.normalize('NFD').replace(ACCENTS, '');
   }
 
   #learn(part: string): KnownWord {

@@ -41,6 +41,18 @@ export interface LexicalHits {
   readonly coverage: number;
 }
 
+/** The speaker of messages. */
+interface Speaker {
+  readonly key: string;
+  /** The terms of the name. */
+  readonly name: readonly string[];
+  /** How many messages in the index are the speaker's. */
+  messages: number;
+  /** The last search that found one of them, and by what it multiplies their scores. */
+  search: number;
+  factor: number;
+}
+
 /** The terms of the memories of one scope. */
 export class LexicalIndex {
   readonly #vocabulary: Vocabulary;
@@ -52,10 +64,12 @@ export class LexicalIndex {
   readonly #saidAt: number[] = [];
   /** By number, the {@link endOf} of each memory. */
   readonly #ends: number[] = [];
-  /** By number, the speaker of each message, as `#speakers` counts them. */
-  readonly #speakerOf: number[] = [];
-  /** By the terms of their names, the speakers' numbers. The first stands for an unknown speaker. */
-  readonly #speakers = new Map([['', 0]]);
+  /** By number, the speaker of each message. */
+  readonly #speakerOf: (Speaker | undefined)[] = [];
+  /** By the terms of their names, the speakers of the messages. */
+  readonly #speakers = new Map<string, Speaker>();
+  /** The number of the running search. */
+  #search = 0;
   readonly #dialogue = new DialogueMap();
   /** The languages of the memories, as numbers of the vocabulary. */
   readonly #languages = new Set<number>();
@@ -80,7 +94,7 @@ export class LexicalIndex {
     const number = this.#terms.put(memory);
     this.#numbers.set(memory.id, number);
     this.#keep(number, memory);
-    this.#speakerOf[number] = this.#numberSpeaker(memory);
+    this.#speakerOf[number] = this.#addSpeaker(memory);
     this.#dialogue.add(number, memory);
   }
 
@@ -98,6 +112,7 @@ export class LexicalIndex {
     if (number === undefined) return;
     this.#numbers.delete(id);
     this.#memories[number] = undefined;
+    this.#removeSpeaker(number);
     this.#dialogue.remove(number);
     this.#terms.drop(number);
   }
@@ -121,9 +136,16 @@ export class LexicalIndex {
       hits = hits.slice(0, MAX_SPREADING);
     }
     const { found, scores } = this.#dialogue.spread({ ...matches, hits });
-    const isNamed = (name: string): boolean => name.split(' ').some((term) => terms.has(term));
-    const factors = Array.from(this.#speakers.keys(), (name) => (isNamed(name) ? SPEAKER_FACTOR : 1));
-    for (const number of found) scores[number]! *= factors[this.#speakerOf[number]!]!;
+    const running = ++this.#search;
+    for (const number of found) {
+      const speaker = this.#speakerOf[number];
+      if (speaker === undefined) continue;
+      if (speaker.search !== running) {
+        speaker.search = running;
+        speaker.factor = speaker.name.some((term) => terms.has(term)) ? SPEAKER_FACTOR : 1;
+      }
+      scores[number]! *= speaker.factor;
+    }
     const best: number[] = [];
     for (const number of found) {
       const isBetter = best.length < limit || scores[number]! > scores[best[limit - 1]!]!;
@@ -167,14 +189,22 @@ export class LexicalIndex {
     return content.map((word) => this.#vocabulary.stem(word, language));
   }
 
-  #numberSpeaker(memory: Memory): number {
-    const name = (isMessage(memory) && SPEAKER.exec(memory.text)?.[1]) || '';
+  #addSpeaker(memory: Memory): Speaker | undefined {
+    const text = isMessage(memory) ? SPEAKER.exec(memory.text)?.[1] : undefined;
+    if (text === undefined) return undefined;
     const { language } = this.#vocabulary.contentOf(this.#vocabulary.read(memory.text));
-    const terms = this.#vocabulary.read(name).map((word) => this.#vocabulary.stem(word, language));
-    const key = terms.join(' ');
-    const number = this.#speakers.get(key) ?? this.#speakers.size;
-    this.#speakers.set(key, number);
-    return number;
+    const name = this.#vocabulary.read(text).map((word) => this.#vocabulary.stem(word, language));
+    const key = name.join('\n');
+    const speaker = this.#speakers.get(key) ?? { key, name, messages: 0, search: 0, factor: 1 };
+    speaker.messages++;
+    this.#speakers.set(key, speaker);
+    return speaker;
+  }
+
+  #removeSpeaker(number: number): void {
+    const speaker = this.#speakerOf[number];
+    this.#speakerOf[number] = undefined;
+    if (speaker && --speaker.messages === 0) this.#speakers.delete(speaker.key);
   }
 }
 

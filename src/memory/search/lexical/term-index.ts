@@ -49,7 +49,7 @@ export class TermIndex extends MiniSearch<Memory> {
   #keptScores = 0;
   #search = 0;
 
-  /** @param termsOf The terms of a memory. They contain no space. */
+  /** @param termsOf The terms of a memory. One with a space counts as two. */
   constructor(termsOf: (memory: Memory, field: Field) => readonly string[]) {
     super({
       fields: [...FIELDS],
@@ -77,8 +77,8 @@ export class TermIndex extends MiniSearch<Memory> {
   }
 
   /**
-   * The memories with any of these terms. A score is MiniSearch's sum for the terms. Common terms count only for memories that also have a
-   * rarer term: alone they match too much of a large scope.
+   * The memories with any of these terms. A score is MiniSearch's sum for the terms; of a term with a space ("found find"), the best part
+   * counts for each memory. Common terms count only for memories that also have a rarer term: alone they match too much of a large scope.
    */
   match(terms: ReadonlySet<string>): TermMatches {
     const search = ++this.#search;
@@ -114,11 +114,22 @@ export class TermIndex extends MiniSearch<Memory> {
   #postingOf(term: string): Posting | undefined {
     const known = this.#postings.get(term);
     if (known) return known;
-    const byField = this._index.get(term);
-    if (!byField) return undefined;
+    const [scores, ...others] = term.split(' ').map((part) => this.#scoresOf(part));
+    for (const other of others)
+      for (const [number, score] of other) scores!.set(number, Math.max(score, scores!.get(number) ?? 0));
+    if (scores!.size === 0) return undefined;
+    const posting = { numbers: [...scores!.keys()], scores: [...scores!.values()] };
+    if (this.#keptScores + scores!.size > MAX_KEPT_SCORES) this.#dropPostings();
+    this.#keptScores += scores!.size;
+    this.#postings.set(term, posting);
+    return posting;
+  }
+
+  /** By number, the scores for a term without a space. */
+  #scoresOf(term: string): Map<number, number> {
     const { k, b, d } = BM25;
     const scores = new Map<number, number>();
-    for (const [field, frequencies] of byField) {
+    for (const [field, frequencies] of this._index.get(term) ?? []) {
       const count = frequencies.size;
       const rarity = Math.log(1 + (this._documentCount - count + 0.5) / (count + 0.5));
       const average = this._avgFieldLength[field]!;
@@ -128,11 +139,7 @@ export class TermIndex extends MiniSearch<Memory> {
         scores.set(number, (scores.get(number) ?? 0) + rarity * (d + share));
       }
     }
-    const posting = { numbers: [...scores.keys()], scores: [...scores.values()] };
-    if (this.#keptScores + scores.size > MAX_KEPT_SCORES) this.#dropPostings();
-    this.#keptScores += scores.size;
-    this.#postings.set(term, posting);
-    return posting;
+    return scores;
   }
 
   #dropPostings(): void {

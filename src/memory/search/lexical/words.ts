@@ -5,8 +5,9 @@ const MAX_WORD = 64;
 
 const WORD = /[\p{L}\p{N}\p{M}]+(?:'\p{L}+)*/gu;
 /**
- * Pairs of characters serve as words in scripts without spaces between words, and in Korean, whose nouns carry particles. Tibetan needs no
- * pairs: it divides syllables. `ー` lengthens a vowel in Hiragana and Katakana, and belongs to neither.
+ * Pairs of characters serve as words in scripts without spaces between words, and in Korean, whose nouns carry particles. A Korean noun of
+ * one syllable with a particle is not found by the noun alone or with another particle. Tibetan needs no pairs: it divides syllables. `ー`
+ * lengthens a vowel in Hiragana and Katakana, and belongs to neither.
  */
 const PAIRED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]+/gu;
