@@ -507,8 +507,8 @@ export class MemoryManager {
    * Measures the extraction on conversations with known memories. Redacts them as `ingest` does, and stores nothing. A case for which the
    * model's answer stays malformed counts as one in which nothing was found, and is in `failed` of the result.
    *
-   * @param options.isSame Whether two texts mean the same. Default: they are equal, apart from case, white space,
-   *   articles, the form of quotes, and full stops and exclamation marks at the end.
+   * @param options.isSame Whether two texts mean the same. Default: they are equal, apart from the case of the first letter, white space,
+   *   "the", the form of quotes, and full stops and exclamation marks at the end.
    */
   evaluate(options: {
     cases: readonly GoldenCase[];
@@ -569,10 +569,10 @@ export class MemoryManager {
   }
 
   async #workOn(scope: MemoryScope, { openIds, ...result }: Enqueued, wait: boolean): Promise<IngestResult> {
-    if (openIds.length === 0) return result;
     const { id, options } = targetOf(scope);
-    if (!wait) {
-      this.#worker.wake(options);
+    if (!wait || openIds.length === 0) {
+      // A full queue may have jobs whose worker has died.
+      if (openIds.length > 0 || result.status === 'full') this.#worker.wake(options);
       return result;
     }
     const end = await this.#worker.workOff(id, openIds, options);

@@ -332,6 +332,17 @@ describe('the queue', () => {
     ]);
   });
 
+  test('that is full of jobs without a worker is worked off by a process that has one', async () => {
+    const { memory, store, scope } = setUp({ worker: false, limits: { maxJobs: 1 } });
+    await memory.ingest({ scope, source, messages });
+    const other = setUp({ store, model: undefined, extract: () => ['The user flies often.'], limits: { maxJobs: 1 } });
+    const more = { scope: other.scope, source: { id: 'more' }, messages };
+    expect(await other.memory.ingest(more)).toMatchObject({ status: 'full' });
+    await other.memory.settled();
+    expect(await other.memory.jobs.list()).toEqual([]);
+    expect(await textsOf(store)).toEqual(['The user flies often.']);
+  });
+
   test('while a model hangs ingest answers, other scopes are worked on, and close gives the job back with its attempt', async () => {
     let hangs: (() => void) | undefined;
     const isHanging = new Promise<void>((resolve) => (hangs = resolve));
