@@ -29,7 +29,7 @@ export interface IngestTools {
 export interface Enqueued extends IngestResult {
   /**
    * The new jobs, those that were in the queue already, as their workers may have died, and dead jobs that keep some of the messages, so
-   * that a caller who waits is told.
+   * that `wait` answers `failed`.
    */
   readonly openIds: readonly string[];
 }
