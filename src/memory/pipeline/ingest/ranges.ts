@@ -11,7 +11,7 @@ const HASH_LENGTH = 16;
 const MOST_HASHES = 2_000;
 /** The most hashes in `SourceNote.seen`. */
 const MOST_SEEN = 100;
-/** The most dead jobs in a note. With 80 messages each they take 70 KB. */
+/** The most dead jobs in a note. With the hashes of 80 messages each they take 70 KB. */
 const MOST_DEAD = 50;
 const PROCEDURE_MARK = 'procedure:';
 
@@ -27,7 +27,7 @@ export interface ReadRange extends Range {
   readonly base: string;
   /** The hashes at the positions after `from`, joined; an old range has only the one at `to`. */
   readonly hashes: string;
-  /** Whether a job has learned from the messages. Default: false, they were skipped. */
+  /** Whether a job has learned from the messages. `undefined` or false: they were skipped. */
   readonly isLearned?: boolean;
 }
 

@@ -11,7 +11,7 @@ import { MAX_TERMS, TermIndex } from './term-index.ts';
 /** The best hits, at most this many, share their score with their neighbours. The others are left out. */
 const MAX_SPREADING = 500;
 
-/** Multiplies the score of a message whose speaker the query names: who is asked about has mostly said it. */
+/** Multiplies the score of a message whose speaker the query names: the answer to a question about a person mostly comes from that person. */
 const SPEAKER_FACTOR = 1.4;
 /** The name before the text of a message: "Anna: I have moved." */
 const SPEAKER = /^\s*(\p{L}[\p{L}\p{M}.'’ -]{0,40}): /u;
