@@ -116,16 +116,23 @@ describe('what is found', () => {
       ADA,
       message('s1', 0, 'Hello there'),
       message('s1', 1, 'I have a pottery class.'),
-      message('s1', 2, 'How is it?'),
+      message('s1', 2, 'Wow'),
       message('s1', 3, 'I quit last week.'),
       message('s1', 9, 'Good night'),
       message('s2', 2, 'I quit last week.'),
     );
     const shares = await sharesOf('pottery');
     expect(Object.keys(shares).toSorted()).toEqual(['s1-0', 's1-1', 's1-2', 's1-3']);
-    expect(shares['s1-0']).toBeCloseTo((0.5 + 0.2) / 1.2, 5);
-    expect(shares['s1-2']).toBeCloseTo((0.5 + 0.2) / 1.2, 5);
-    expect(shares['s1-3']).toBeCloseTo((0.25 + 0.2) / 1.2, 5);
+    expect(shares['s1-0']).toBeCloseTo((0.6 + 0.2) / 1.2, 5);
+    expect(shares['s1-2']).toBeCloseTo((0.6 + 0.2) / 1.2, 5);
+    expect(shares['s1-3']).toBeCloseTo((0.4 + 0.2) / 1.2, 5);
+  });
+
+  it('prefers what is told to what is asked in a dialogue', async () => {
+    await put(store, ADA, message('s1', 0, 'Pottery?'), message('s2', 0, 'Pottery!'), draft('fact', 'pottery?'));
+    const shares = await sharesOf('pottery');
+    expect(shares['s1-0']! / shares['s2-0']!).toBeCloseTo(0.8, 5);
+    expect(shares['fact']).toBeGreaterThan(shares['s1-0']!);
   });
 
   it('counts each word of a query once among neighbours, where it weighs most', async () => {
@@ -202,7 +209,7 @@ describe('what is found', () => {
   });
 
   it.each(['How was pottery?', 'How was pottery? 🏺', '陶芸 pottery はどう？'])(
-    'gives the message after the question %j nearly its score',
+    'gives the message after the question %j more than its score',
     async (question) => {
       await put(
         store,
@@ -213,9 +220,9 @@ describe('what is found', () => {
         message('s', 3, 'Oh'),
       );
       const shares = await sharesOf('pottery');
-      expect(Object.keys(shares).slice(0, 2)).toEqual(['s-1', 's-2']);
-      expect(shares['s-2']).toBeCloseTo((0.9 + 0.2) / 1.2, 5);
-      expect(shares['s-0']).toBeCloseTo((0.5 + 0.2) / 1.2, 5);
+      expect(Object.keys(shares).slice(0, 2)).toEqual(['s-2', 's-1']);
+      expect(shares['s-1']! / shares['s-2']!).toBeCloseTo((0.8 * 1.2) / (0.9 + 0.2), 5);
+      expect(shares['s-0']! / shares['s-2']!).toBeCloseTo((0.6 + 0.2) / (0.9 + 0.2), 5);
     },
   );
 

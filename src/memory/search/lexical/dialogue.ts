@@ -4,8 +4,10 @@ import type { TermMatches } from './term-index.ts';
 /** The distances of neighbours from a hit. */
 const DISTANCES = [-1, 1, -2, 2];
 /** The shares of its score that they get, in the same order. The last is for the message after a question, which may be the answer. */
-const SHARES = [0.5, 0.5, 0.25, 0.25, 0.9];
+const SHARES = [0.6, 0.6, 0.4, 0.4, 0.9];
 const ANSWER = 4;
+/** Multiplies the score of a question: it asks for what another message tells. */
+const QUESTION_FACTOR = 0.8;
 /** The end of a question. Emoji, quotes and the like may follow. */
 const QUESTION = /[?？؟]\P{L}*$/u;
 /** The most characters of an end that are read. */
@@ -41,7 +43,7 @@ export class DialogueMap {
   readonly #sessions = new Map<string, DialogueSession>();
   /** By number, where a memory stands. */
   readonly #positions: { readonly session: DialogueSession; readonly index: number }[][] = [];
-  /** By number. */
+  /** By number, whether a message is a question. */
   readonly #isQuestion: boolean[] = [];
   /**
    * What stands around each memory: `[sessions, ...session, neighbours, ...(neighbour, index into SHARES)]`, with the lengths first. One list
@@ -57,7 +59,6 @@ export class DialogueMap {
   readonly #best: number[] = [];
 
   add(number: number, { sources, text }: Memory): void {
-    this.#isQuestion[number] = QUESTION.test(text.slice(-END));
     this.#scores[number] = 0;
     this.#slots[number] = NO_SLOT;
     this.#forgetSurroundings();
@@ -67,6 +68,7 @@ export class DialogueMap {
       session.messages.set(from!, there.add(number));
       return { session, index: from! };
     });
+    this.#isQuestion[number] = this.#positions[number].length > 0 && QUESTION.test(text.slice(-END));
   }
 
   remove(number: number): void {
@@ -123,7 +125,7 @@ export class DialogueMap {
       for (let left = around[at++]!; left > 0; left--) ofSession = Math.max(ofSession, best[around[at++]!]!);
       let score = SESSION_SHARE * ofSession;
       for (let term = 0; term < terms; term++) score += most[slot * terms + term]!;
-      scores[one] = score;
+      scores[one] = this.#isQuestion[one] ? QUESTION_FACTOR * score : score;
       slots[one] = NO_SLOT;
     });
     best.fill(0);
