@@ -1,5 +1,5 @@
 import type { Memory } from '../../../store/memory/contract.ts';
-import type { TermMatches } from './term-index.ts';
+import type { Posting, TermMatches } from './term-index.ts';
 
 /** The distances of neighbours from a hit. */
 const DISTANCES = [-1, 1, -2, 2];
@@ -14,8 +14,6 @@ const QUESTION = /[?？؟]\P{L}*$/u;
 const END = 32;
 /** The share of the best score of a session that its found messages get. */
 const SESSION_SHARE = 0.2;
-/** Not in the list of found memories. */
-const NO_SLOT = -1;
 
 /** Hits of a search, by their numbers. */
 export interface SpreadHits extends Pick<TermMatches, 'scores' | 'postings'> {
@@ -52,15 +50,19 @@ export class DialogueMap {
   readonly #around: number[] = [];
   /** By number, where a memory's part of `#around` begins. Emptied by each change. */
   #starts: (number | undefined)[] = [];
-  // The figures of the running search: by memory its score with the shares of other hits and its place in `found`, and the best score of each
-  // session.
+  // The figures of the running search. By number: the score of a memory with its shares, the most it gets for the term at hand, and whether it
+  // is a hit. And the best score of each session.
   readonly #scores: number[] = [];
-  readonly #slots: number[] = [];
+  readonly #most: number[] = [];
+  readonly #isHit: boolean[] = [];
   readonly #best: number[] = [];
+  /** What the last search found. */
+  #found: number[] = [];
 
   add(number: number, { sources, text }: Memory): void {
     this.#scores[number] = 0;
-    this.#slots[number] = NO_SLOT;
+    this.#most[number] = 0;
+    this.#isHit[number] = false;
     this.#forgetSurroundings();
     this.#positions[number] = sources.filter(isPlace).map(({ sessionId, from }) => {
       const session = this.#sessionOf(sessionId!);
@@ -85,51 +87,54 @@ export class DialogueMap {
    * @returns The hits and the neighbours, with all scores by number.
    */
   spread({ hits, scores: ownScores, postings }: SpreadHits): { found: number[]; scores: number[] } {
-    const [scores, slots, best] = [this.#scores, this.#slots, this.#best];
-    const found = [...hits];
-    hits.forEach((hit, slot) => (slots[hit] = slot));
-    const terms = postings.length;
-    // By `slot * terms + term`: what a hit gets for a term itself, and the most that a found memory gets for it.
-    const own = new Float64Array(hits.length * terms);
-    postings.forEach((posting, term) => {
-      for (let i = 0; i < posting.numbers.length; i++) {
-        const slot = slots[posting.numbers[i]!]!;
-        if (slot !== NO_SLOT) own[slot * terms + term] = posting.scores[i]!;
-      }
-    });
-    const most = [...own];
-    const around = this.#around;
+    const [scores, isHit, best, around] = [this.#scores, this.#isHit, this.#best, this.#around];
+    for (const one of this.#found) scores[one] = 0;
     for (const hit of hits) {
+      isHit[hit] = true;
       let at = this.#startOf(hit);
       for (let left = around[at++]!; left > 0; left--) {
         const session = around[at++]!;
         best[session] = Math.max(best[session]!, ownScores[hit]!);
       }
-      for (let left = around[at++]!; left > 0; left--) {
-        const neighbour = around[at++]!;
-        const share = SHARES[around[at++]!]!;
-        if (slots[neighbour] === NO_SLOT) {
-          slots[neighbour] = found.push(neighbour) - 1;
-          for (let term = 0; term < terms; term++) most.push(0);
-        }
-        const start = slots[neighbour]! * terms;
-        for (let term = 0; term < terms; term++) {
-          const shared = share * own[slots[hit]! * terms + term]!;
-          if (shared > most[start + term]!) most[start + term] = shared;
-        }
+    }
+    const found: number[] = [];
+    for (const posting of postings) {
+      for (const one of this.#spreadTerm(posting)) {
+        if (scores[one] === 0) found.push(one);
+        scores[one]! += this.#most[one]!;
+        this.#most[one] = 0;
       }
     }
-    found.forEach((one, slot) => {
+    for (const one of found) {
       let ofSession = 0;
       let at = this.#startOf(one);
       for (let left = around[at++]!; left > 0; left--) ofSession = Math.max(ofSession, best[around[at++]!]!);
-      let score = SESSION_SHARE * ofSession;
-      for (let term = 0; term < terms; term++) score += most[slot * terms + term]!;
+      const score = scores[one]! + SESSION_SHARE * ofSession;
       scores[one] = this.#isQuestion[one] ? QUESTION_FACTOR * score : score;
-      slots[one] = NO_SLOT;
-    });
+    }
+    for (const hit of hits) isHit[hit] = false;
     best.fill(0);
+    this.#found = found;
     return { found, scores };
+  }
+
+  /** Sets what memories get for a term, in `#most`. Returns those that get something. */
+  #spreadTerm({ numbers, scores }: Posting): number[] {
+    const [most, around] = [this.#most, this.#around];
+    const found: number[] = [];
+    const give = (number: number, score: number): void => {
+      if (most[number] === 0) found.push(number);
+      if (score > most[number]!) most[number] = score;
+    };
+    for (let i = 0; i < numbers.length; i++) {
+      const hit = numbers[i]!;
+      if (!this.#isHit[hit]) continue;
+      give(hit, scores[i]!);
+      const start = this.#startOf(hit);
+      let at = start + 1 + around[start]!;
+      for (let left = around[at++]!; left > 0; left--) give(around[at++]!, SHARES[around[at++]!]! * scores[i]!);
+    }
+    return found;
   }
 
   #startOf(number: number): number {
