@@ -208,6 +208,24 @@ describe('what is found', () => {
     expect((await find('Where did Anna move?'))[0]).toBe('s2-0');
   });
 
+  it.each(['When did she start pottery?', 'For how long has she done pottery?'])(
+    'prefers messages that name a time for %j',
+    async (query) => {
+      await put(
+        store,
+        ADA,
+        message('s1', 0, 'Pottery with Maria'),
+        message('s2', 0, 'Pottery on Monday'),
+        draft('fact', 'Pottery on Monday'),
+      );
+      const shares = await sharesOf(query);
+      expect(shares['s2-0']! / shares['s1-0']!).toBeCloseTo(1.4, 5);
+      expect(shares['fact']).toBeLessThan(shares['s2-0']!);
+      const others = await sharesOf('What does she make when she does pottery?');
+      expect(others['s2-0']! / others['s1-0']!).toBeCloseTo(1, 5);
+    },
+  );
+
   it.each(['How was pottery?', 'How was pottery? 🏺', '陶芸 pottery はどう？'])(
     'gives the message after the question %j more than its score',
     async (question) => {

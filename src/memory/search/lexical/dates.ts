@@ -18,6 +18,22 @@ const LOCALES: Record<MemoryLanguage, string> = {
 /** Words that show that the next word is meant as a month. */
 const BEFORE_MONTH = new Set(['in', 'of', 'since', 'until', 'by', 'last', 'im', 'seit', 'en', 'em', 'de', 'nel']);
 
+/** The beginning of a question for a time: "When", "Since when", "For how long". */
+const ASKS_TIME = /^\s*(?:\w+ )?(?:when|how long)\b/i;
+
+const NAMES_TIME =
+  /\b(?:yesterday|today|tomorrow|tonight|ago|since|(?:day|week|weekend|month|year)s?|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b/i;
+
+/** Whether an English query asks for a time. */
+export function asksTime(query: string): boolean {
+  return ASKS_TIME.test(query);
+}
+
+/** Whether an English text names a time other than by a date, such as "last week". */
+export function namesTime(text: string): boolean {
+  return NAMES_TIME.test(text);
+}
+
 /** The terms of a day: "2023", "month5", "day5-8". None if `at` is no date. */
 export function dateTerms(at: string): string[] {
   const date = new Date(at);

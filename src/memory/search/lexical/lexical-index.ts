@@ -3,7 +3,7 @@ import type { Memory } from '../../../store/memory/contract.ts';
 import { endOf } from '../../../store/memory/version.ts';
 import { insertBest } from '../../../store/parts/insert-best.ts';
 import { lastSaid } from '../rank.ts';
-import { dateTerms, findDateTerms } from './dates.ts';
+import { asksTime, dateTerms, findDateTerms, namesTime } from './dates.ts';
 import { DialogueMap, isMessage } from './dialogue.ts';
 import type { Vocabulary } from './languages.ts';
 import { MAX_TERMS, TermIndex } from './term-index.ts';
@@ -13,6 +13,8 @@ const MAX_SPREADING = 500;
 
 /** Multiplies the score of a message whose speaker the query names: the answer to a question about a person mostly comes from that person. */
 const SPEAKER_FACTOR = 1.4;
+/** Multiplies the score of a message that names a time, if the query asks for one. */
+const TIME_FACTOR = 1.4;
 /** The name before the text of a message: "Anna: I have moved." */
 const SPEAKER = /^\s*(\p{L}[\p{L}\p{M}.'’ -]{0,40}): /u;
 
@@ -66,6 +68,8 @@ export class LexicalIndex {
   readonly #ends: number[] = [];
   /** By number, the speaker of each message. */
   readonly #speakerOf: (Speaker | undefined)[] = [];
+  /** By number, whether it is a message that names a time. */
+  readonly #namesTime: boolean[] = [];
   /** By the terms of their names, the speakers of the messages. */
   readonly #speakers = new Map<string, Speaker>();
   /** The number of the running search. */
@@ -95,6 +99,7 @@ export class LexicalIndex {
     this.#numbers.set(memory.id, number);
     this.#keep(number, memory);
     this.#speakerOf[number] = this.#addSpeaker(memory);
+    this.#namesTime[number] = isMessage(memory) && namesTime(memory.text);
     this.#dialogue.add(number, memory);
   }
 
@@ -137,7 +142,9 @@ export class LexicalIndex {
     }
     const { found, scores } = this.#dialogue.spread({ ...matches, hits });
     const running = ++this.#search;
+    const isAboutTime = asksTime(query);
     for (const number of found) {
+      if (isAboutTime && this.#namesTime[number]) scores[number]! *= TIME_FACTOR;
       const speaker = this.#speakerOf[number];
       if (speaker === undefined) continue;
       if (speaker.search !== running) {
