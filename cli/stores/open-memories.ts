@@ -63,5 +63,5 @@ export async function openMemories(
 async function managed(store: MemoryStore): Promise<Pick<OpenMemories, 'manager' | 'knowsSessions'>> {
   const { memoryManager } = await importMemory();
   const { genkit } = await importPackage(() => import('genkitx-agents'));
-  return { manager: memoryManager(genkit({}), { store, extract: 'verbatim', worker: false }), knowsSessions: false };
+  return { manager: memoryManager(genkit({}), { store, worker: false }), knowsSessions: false };
 }

@@ -111,8 +111,8 @@ export class MemoryManager {
   constructor(ai: Generates, options: MemoryManagerOptions) {
     if (typeof (ai as Partial<Generates> | undefined)?.registry !== 'object')
       throw invalidArgument('memoryManager needs the Genkit instance as its first argument.');
-    const { appName, userIdOf, triggers, app, hasWorker, ...settled } = settleManager(options);
-    this.#settings = { appName, userIdOf, triggers, app };
+    const { appName, userIdOf, hasUserId, triggers, app, hasWorker, ...settled } = settleManager(options);
+    this.#settings = { appName, userIdOf, hasUserId, triggers, app };
     this.store = settled.store;
     const { redact } = options;
     this.#isSuccess = options.isSuccess;
@@ -346,14 +346,15 @@ export class MemoryManager {
       waitingTexts(this.#pipeline, checkCall('quarantine.list', options)),
     /**
      * Accepts a text: keeps the memory, or learns from the message. The built-in rules and the guards do not check the text again.
-     * While the scope's consent is off the answer is `refused`, and the text waits on.
+     * While the scope's consent is off the answer is `refused`, and the text waits on. With `worker: false` the answer is `queued`: the
+     * process of an inspector or a command should not work on the jobs of the application.
      *
      * @throws `NOT_FOUND` when the text does not wait for a decision.
      */
     approve: async (options: ScopeOption & { id: string }): Promise<IngestResult> => {
       const work = checkCall('quarantine.approve', options, { id: isAny }, ['id']);
       const result = await track(this.#enqueues, approveText(this.#pipeline, work, options.id));
-      return this.#workOn(work.scope, result, true);
+      return this.#workOn(work.scope, result, this.#worker.isBackground);
     },
     /** Removes a text for good. */
     discard: async (options: ScopeOption & { id: string }): Promise<void> =>
@@ -550,9 +551,10 @@ export class MemoryManager {
    */
   attach(options: AttachOptions = {}): AttachedMemory {
     this.#assertOpen();
-    const { appName, triggers } = this.#settings;
+    const { appName, hasUserId, triggers } = this.#settings;
     const parts = {
       appName,
+      hasUserId,
       triggers,
       topics: this.#pipeline.topics,
       hasProcedures: this.#isSuccess !== undefined,

@@ -52,6 +52,8 @@ const isGuard: OptionCheck = (value) =>
 export interface ManagerSettings {
   readonly appName: string;
   readonly userIdOf: (context: ActionContext) => string | undefined;
+  /** Whether `userIdOf` is the application's. */
+  readonly hasUserId: boolean;
   readonly triggers: Required<MemoryTriggers>;
   readonly app: boolean;
 }
@@ -145,6 +147,7 @@ export function settleManager(
     },
     appName,
     userIdOf: options.userId ?? verifiedUser,
+    hasUserId: options.userId !== undefined,
     triggers: { ...TRIGGERS, ...generate },
     app: options.app ?? false,
     hasWorker: options.worker ?? true,

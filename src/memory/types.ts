@@ -235,7 +235,7 @@ export interface MemoryManagerOptions {
   app?: boolean;
   /** The app of scopes that name none. Default: `default`. */
   appName?: string;
-  /** Returns the id of the user of a context. Default: `auth.uid`, as for agents. */
+  /** Returns the id of the user of a context. Default: `auth.uid`. Agents with this memory need the same `userId`. */
   userId?: (context: ActionContext) => string | undefined;
   /**
    * The schema of the structured profile, which the model keeps up to date. Its members must be optional: `z.object({...}).partial()`. Facts

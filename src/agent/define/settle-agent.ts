@@ -49,7 +49,7 @@ export function settleAgent<State>(
   const can = store ? capabilitiesOf(store) : FOREIGN_CAPABILITIES;
   const { memory } = options;
   const redact = changesOf(store).redactText?.bind(store);
-  memory?.serve({ store: listedStore({ can, store: bounded }), redact });
+  memory?.serve({ name, hasUserId: userId !== undefined, store: listedStore({ can, store: bounded }), redact });
   return {
     name,
     description,

@@ -1,6 +1,6 @@
 import { GenkitError, type ToolArgument } from 'genkit';
 import { logger } from 'genkit/logging';
-import { describeThrown, quote } from '../../errors.ts';
+import { describeThrown, failedPrecondition, quote } from '../../errors.ts';
 import { LONGEST_TIMER_MS } from '../../store/check-options.ts';
 import type { StartedSearch } from '../../session/turn-memory.ts';
 import type { SnapshotStore } from '../../store/contract.ts';
@@ -29,6 +29,8 @@ import type {
 /** The parts of a manager that an attachment uses besides the public methods. */
 export interface ManagerParts {
   readonly appName: string;
+  /** Whether the application names the users. */
+  readonly hasUserId: boolean;
   readonly triggers: Required<MemoryTriggers>;
   readonly topics: readonly MemoryTopic[];
   readonly hasProcedures: boolean;
@@ -47,7 +49,8 @@ export class Attachment implements AttachedMemory {
   readonly #triggers: Triggers;
   readonly #turns: TurnSetting;
   readonly #parts: ManagerParts;
-  readonly #stores = new Set<SnapshotStore>();
+  /** The stores of the agents with this memory, each with the names of these agents. */
+  readonly #agents = new Map<SnapshotStore, Set<string>>();
   readonly #redactions = new Set<(text: string) => Promise<string>>();
 
   constructor(manager: MemoryManager, parts: ManagerParts, options: AttachOptions) {
@@ -101,15 +104,23 @@ export class Attachment implements AttachedMemory {
   }
 
   /** @internal */
-  serve({ store, redact }: RememberingAgent): void {
+  serve({ name, hasUserId, store, redact }: RememberingAgent): void {
+    if (this.#settings.scopes.includes('user') && hasUserId !== this.#parts.hasUserId)
+      throw failedPrecondition(
+        `Agent ${quote(name)} and its memory find the user differently: give the same userId to the agent (or agentRuntime) and to memoryManager.`,
+      );
     if (redact) this.#redactions.add(redact);
-    if (!store || this.#stores.has(store)) return;
-    this.#stores.add(store);
+    if (!store) return;
+    const known = this.#agents.get(store);
+    if (known) return void known.add(name);
+    const names = new Set([name]);
+    this.#agents.set(store, names);
     this.#parts.stores.add(store);
     if (!this.#settings.learn) return;
     const { appName } = this.#parts;
     this.#parts.sessions.add({
       store,
+      agents: names,
       scopeOf: ({ sessionId, ownerId: userId }, context) => {
         const [scope] = this.#settings.scopes;
         if (scope === 'session') return memoryScope({ scope, appName, sessionId }, context);

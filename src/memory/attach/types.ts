@@ -146,6 +146,10 @@ export interface EndedTurn extends MemoryTurnScope {
 
 /** An agent with a memory. */
 export interface RememberingAgent {
+  /** Its name. */
+  readonly name: string;
+  /** Whether it has a `userId` of its own, or from `agentRuntime`. */
+  readonly hasUserId: boolean;
   /** The agent's store; `undefined` without one, or if it can't list sessions with their owners. */
   readonly store: SnapshotStore | undefined;
   /** Redacts a text as its store does; `undefined` for a store that keeps texts as they are. */

@@ -1,5 +1,5 @@
 /** When the sessions of an agent are learned from: after the turn was saved, in the background. */
-import { defineCustomAgent, InMemorySessionStore } from 'genkitx-agents';
+import { defineAgent, defineCustomAgent, InMemorySessionStore } from 'genkitx-agents';
 import { processMemoryJobs } from 'genkitx-agents/memory';
 import { logger } from 'genkit/logging';
 import { afterEach, describe, expect, test, vi } from 'vitest';
@@ -266,6 +266,35 @@ describe('an agent learns', () => {
     pass(15 * MINUTE);
     expect(await processMemoryJobs(ai)).toMatchObject({ found: 1 });
     await vi.waitFor(async () => expect(await textsOf(memories)).toEqual(['The user said: I like tea.']));
+  });
+
+  test('not from sessions of other agents in the same store, by the scheduler', async () => {
+    const { ai, memory, memories, said, sessions: store, chat } = learning({ everyTurns: 100, onIdleMs: false });
+    const others = [
+      { name: 'no memory' },
+      { name: 'mute', memory: memory.attach({ learn: false }) },
+      { name: 'other memory', memory: setUp({ extract: likes }).memory.attach() },
+    ];
+    const agents = others.map((one) => defineAgent(ai, { model: said.name, store, ...one }));
+    await chat().send('I like tea.');
+    for (const one of agents) await one.chat({}, { context: ADA }).send('I like rum.');
+    pass(15 * MINUTE);
+    expect(await processMemoryJobs(memory)).toMatchObject({ found: 1 });
+    expect(await textsOf(memories)).toEqual(['The user said: I like tea.']);
+  });
+
+  test('only if the agent and its memory find the user in the same way', async () => {
+    const userId = ({ auth }: { auth?: { uid?: string } }) => `acme:${auth?.uid}`;
+    expect(() => learning({ everyTurns: 1 }, { userId })).toThrow(/"support" .* give the same userId/);
+    const { ai, attached, said } = learning({ everyTurns: 1 });
+    const agent = { name: 'other', model: said.name, memory: attached, userId };
+    expect(() => defineAgent(ai, agent)).toThrow(expect.objectContaining({ status: 'FAILED_PRECONDITION' }));
+    const own = setUp({ extract: likes, userId, generate: { everyTurns: 1 } });
+    const both = defineAgent(ai, { ...agent, store: new InMemorySessionStore(), memory: own.memory.attach() });
+    await both.chat({}, { context: ADA }).send('I like tea.');
+    await own.memory.settled();
+    const { items } = await own.memory.list({ scope: own.memory.scopeFor('user', { context: ADA }) });
+    expect(items.map(({ text }) => text)).toEqual(['The user said: I like tea.']);
   });
 
   test('no earlier because of a scheduler, while the session goes on', async () => {

@@ -90,6 +90,7 @@ describe('evaluateTasks', () => {
       model: echo,
       store: new InMemorySessionStore(),
       memory: set.memory.attach(),
+      ...(options.userId && { userId: options.userId }),
     });
     const judged = vi.fn();
     set.ai.defineEvaluator({ name: judge, displayName: judge, definition: judge }, async (point) => {

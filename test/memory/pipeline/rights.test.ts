@@ -379,7 +379,7 @@ async function withIdleSession(): Promise<InMemorySessionStore> {
   const createdAt = new Date(Date.now() - 3_600_000).toISOString();
   const state = { messages: [user('I like tea.')] };
   const snapshot = { snapshotId: 'a', sessionId: 's', createdAt, status: 'completed', state } as const;
-  await sessions.saveSnapshot('a', () => snapshot, { session: { ownerId: 'ada' } });
+  await sessions.saveSnapshot('a', () => snapshot, { session: { ownerId: 'ada', agent: 'reminded' } });
   return sessions;
 }
 

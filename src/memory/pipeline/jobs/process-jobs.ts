@@ -15,8 +15,11 @@ const MANAGED = Symbol.for('genkitx-agents.memory-managers');
 /** Without learning from idle sessions, a session counts as idle after this time. */
 const IDLE_MS = 900_000;
 
-/** The sessions of a manager's agents. */
-export type MemorySessions = Pick<BackfillOptions, 'store' | 'scopeOf'>;
+/** The sessions of a store with agents of a manager. */
+export interface MemorySessions extends Pick<BackfillOptions, 'store' | 'scopeOf'> {
+  /** The names of these agents. Others may share the store. */
+  readonly agents: ReadonlySet<string | undefined>;
+}
 
 /** The parts of a manager that `processMemoryJobs` uses. */
 export interface ManagedJobs {
@@ -80,8 +83,9 @@ export async function processMemoryJobs(
   for (const { sessions, onIdleMs, backfill, attempt, settled } of managed) {
     const idleMs = onIdleMs || IDLE_MS;
     const isIdle = ({ updatedAt }: SessionSummary) => Date.now() - Date.parse(updatedAt) >= idleMs;
-    for (const { store, scopeOf } of sessions) {
-      const idleScopeOf: typeof scopeOf = (session, of) => (isIdle(session) ? scopeOf(session, of) : undefined);
+    for (const { store, agents, scopeOf } of sessions) {
+      const idleScopeOf: typeof scopeOf = (session, of) =>
+        agents.has(session.agent) && isIdle(session) ? scopeOf(session, of) : undefined;
       try {
         const { enqueued } = await backfill({
           store,

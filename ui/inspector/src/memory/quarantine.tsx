@@ -35,7 +35,9 @@ export function Quarantine({ scope }: { scope: MemoryScopeId }) {
                 <p>The text is removed, and nothing is learned from it. This can’t be undone.</p>
               </Confirmed>
               <Confirmed action="Approve" onYes={() => decide('memory/approve', id)}>
-                <p>The text is taken as if it had never been suspected: {reason}</p>
+                <p>
+                  The text is taken as if it had never been suspected, with the next job of the application: {reason}
+                </p>
               </Confirmed>
             </p>
           )}
