@@ -310,7 +310,8 @@ export class MemoryManager {
   }
 
   /**
-   * Makes a replaced memory hold again, with the confidence that its sources give. The memory that holds in its place ceases to hold.
+   * Makes a replaced memory hold again, with the confidence that its sources give. The memory that holds in its place ceases to hold. Removes
+   * the profile and the summary as well; the profile is made anew with the next facts.
    *
    * A fact without a `key` that was replaced has `validTo`, and can be restored. A fact with a `key` gets a new revision instead, so it
    * still holds: `asOf` and `revisions` show the old one, and to get it back, create the earlier fact again.
@@ -408,7 +409,8 @@ export class MemoryManager {
    * Removes a source's statements from memories and their revisions, jobs, quarantine, indexes and vectors. Removes the profile and the
    * summary. Memories with other sources are made again from their statements. The messages of the source count as read, so they are not
    * learned again: also those that were not read yet, if the source is a session of an agent of this process. With `snapshotIds` only
-   * statements from these snapshots go, such as those of an abandoned branch.
+   * statements from these snapshots go, such as those of an abandoned branch. A statement names the last snapshot of the turns that were
+   * learned together: with `everyTurns: 5` that of the fifth, also for what other branches share.
    *
    * @throws `UNAVAILABLE` when a worker of another process still reads the source; call it again.
    */

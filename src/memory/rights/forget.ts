@@ -7,6 +7,7 @@ import { withConfidence, withSources } from '../pipeline/consolidate/confidence.
 import { sameFactKey } from '../pipeline/consolidate/duplicates.ts';
 import { procedureOf } from '../pipeline/consolidate/procedures.ts';
 import { withoutEnd, keyedIds, strongestStatement } from '../pipeline/consolidate/working-memories.ts';
+import { WITHOUT_DERIVED } from '../pipeline/commit/change-memory.ts';
 import { commitPlan } from '../pipeline/commit/commit-plan.ts';
 import { vectorsOf, type AskModel } from '../pipeline/extract/ask-model.ts';
 import { readLearningState, sourceNoteOperation, splitOperation } from '../pipeline/guard/learning-state.ts';
@@ -126,9 +127,7 @@ export class SourceRemoval {
     const { id, options } = this.#work;
     await this.#commit(async () => {
       const { revision, notes } = await store.notes(id, NOTES.quarantine, options);
-      const operations = ['profile', 'summary'].map((key): MemoryOperation => {
-        return { op: 'note', kind: NOTES.derived, key, value: undefined };
-      });
+      const operations = [...WITHOUT_DERIVED];
       this.#counts.quarantined = 0;
       for (const { key, value } of notes) {
         const items = quarantinedOf(value);

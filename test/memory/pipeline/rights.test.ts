@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { GenkitError, z } from 'genkit';
 import { defineAgent, genkit, InMemorySessionStore } from 'genkitx-agents';
 import {
+  InMemoryMemoryStore,
   FileMemoryStore,
   memoryManager,
   processMemoryJobs,
@@ -14,6 +15,7 @@ import { logger } from 'genkit/logging';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { INDEX_KIND } from '../../../src/memory/search/index-shards.ts';
 import { draft } from '../attach/support.ts';
+import { NOTES } from '../../../src/memory/pipeline/pipeline.ts';
 import { echoTexts } from './corroborate.ts';
 import {
   ADA,
@@ -93,6 +95,15 @@ describe('restore', () => {
     await memory.restore({ scope, id: idOf('Paris') });
     expect(await store.revision(ID)).toBe(before + 1);
     expect(await textsOf(store)).toEqual(['The user lives in Paris.']);
+  });
+
+  test('takes the profile and the summary along', async () => {
+    const { memory, scope, store, idOf } = await livingIn('Paris', 'Berlin');
+    const note = (key: string) => ({ op: 'note', kind: NOTES.derived, key, value: 'Berlin' }) as const;
+    await store.commit(ID, [note('profile'), note('summary')]);
+    expect([await memory.profile({ scope }), await memory.summary({ scope })]).toEqual(['Berlin', 'Berlin']);
+    await memory.restore({ scope, id: idOf('Paris') });
+    expect([await memory.profile({ scope }), await memory.summary({ scope })]).toEqual([undefined, undefined]);
   });
 
   test('gives the confidence that the sources and the outcomes give', async () => {
@@ -393,6 +404,17 @@ test('processMemoryJobs of an instance finds its managers, and sessions that wer
   expect(await processMemoryJobs(ai)).toEqual({ done: 1, failed: 0, dead: 0, found: 1 });
   expect(await processMemoryJobs(ai)).toEqual({ done: 0, failed: 0, dead: 0, found: 0 });
   expect(await textsOf(store)).toEqual(['I like tea.']);
+});
+
+test('processMemoryJobs works on the jobs of other managers when the store of one fails', async () => {
+  const { ai } = setUp();
+  const [broken, sound] = [new InMemoryMemoryStore(), new InMemoryMemoryStore()];
+  const [, memory] = [broken, sound].map((store) => memoryManager(ai, { store, extract: echoTexts, worker: false }));
+  const scope = memory!.scopeFor('user', { context: ADA });
+  await memory!.ingest({ scope, source: { id: 'a' }, messages: [user('I like tea.')] });
+  vi.spyOn(broken, 'claimJob').mockRejectedValue(new Error('The store is down.'));
+  await expect(processMemoryJobs(ai)).rejects.toThrow('The store is down.');
+  expect(await textsOf(sound)).toEqual(['I like tea.']);
 });
 
 test('processMemoryJobs resolves when its jobs are done, also with an in-process worker, and leaves out closed managers', async () => {

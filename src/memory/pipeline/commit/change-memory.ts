@@ -1,12 +1,20 @@
 import { failedPrecondition, notFound, quote } from '../../../errors.ts';
-import type { Memory, MemoryDraft } from '../../../store/memory/contract.ts';
+import type { Memory, MemoryDraft, MemoryOperation } from '../../../store/memory/contract.ts';
 import type { ScopeTarget } from '../../scopes.ts';
 import { countOf, withConfidence } from '../consolidate/confidence.ts';
 import { withoutEnd } from '../consolidate/working-memories.ts';
-import type { Pipeline } from '../pipeline.ts';
+import { NOTES, type Pipeline } from '../pipeline.ts';
 import { commitPlan } from './commit-plan.ts';
 
 type Stored = Pick<Pipeline, 'store' | 'now'>;
+
+/** Removes the profile and the summary of a scope, which may say what does not hold or may not be known any more. */
+export const WITHOUT_DERIVED = ['profile', 'summary'].map((key): MemoryOperation => ({
+  op: 'note',
+  kind: NOTES.derived,
+  key,
+  value: undefined,
+}));
 
 /** Counts a success or a failure of a procedure. */
 export function noteOutcome(pipeline: Stored, target: ScopeTarget, id: string, isSuccess: boolean): Promise<void> {
@@ -18,9 +26,9 @@ export function noteOutcome(pipeline: Stored, target: ScopeTarget, id: string, i
   });
 }
 
-/** Makes a memory hold again, and ends the one that holds in its place, in one commit. */
+/** Makes a memory hold again, ends the one that holds in its place, and removes the profile and the summary, in one commit. */
 export function restoreMemory(pipeline: Stored, target: ScopeTarget, id: string): Promise<void> {
-  return changeMemories(pipeline, target, id, async (memory) => {
+  const change = async (memory: Memory): Promise<MemoryDraft[]> => {
     if (memory.validTo === undefined)
       throw failedPrecondition(
         `The memory ${quote(id)} holds already; an earlier revision of it can't be restored. To get it back, create the earlier fact again.`,
@@ -33,7 +41,8 @@ export function restoreMemory(pipeline: Stored, target: ScopeTarget, id: string)
       !(replaced && (await hasReplacedBoth(pipeline, target, last, replaced, memory)));
     const validTo = new Date(pipeline.now()).toISOString();
     return [withoutEnd(memory), ...(isEnded ? [{ ...last, validTo, supersededBy: id }] : [])];
-  });
+  };
+  return changeMemories(pipeline, target, id, change, WITHOUT_DERIVED);
 }
 
 /** Removes a memory with its revisions, and the scope's profile and summary. */
@@ -48,12 +57,13 @@ export async function removeMemory(pipeline: Stored, target: ScopeTarget, id: st
   });
 }
 
-/** Commits the memories that `change` makes of a memory, with their new confidence. */
+/** Commits the memories that `change` makes of a memory, with their new confidence, and more. */
 async function changeMemories(
   pipeline: Stored,
   target: ScopeTarget,
   id: string,
   change: (memory: Memory) => Promise<readonly MemoryDraft[]>,
+  more: readonly MemoryOperation[] = [],
 ): Promise<void> {
   const { store } = pipeline;
   await commitPlan(pipeline, target, async () => {
@@ -61,7 +71,8 @@ async function changeMemories(
     const [memory] = await store.get(target.id, [id], target.options);
     if (!memory) throw notFound(`There is no memory ${quote(id)}.`);
     const changed = await change(memory);
-    return { revision, operations: changed.map((one) => ({ op: 'put' as const, memory: withConfidence(one) })) };
+    const puts = changed.map((one): MemoryOperation => ({ op: 'put', memory: withConfidence(one) }));
+    return { revision, operations: [...puts, ...more] };
   });
 }
 

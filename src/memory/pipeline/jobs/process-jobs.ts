@@ -64,8 +64,8 @@ export interface ProcessMemoryJobsOptions {
  * enqueued before. A session is idle after `generate.onIdleMs`, or after 15 minutes if that is `false`; until then its turns enqueue it.
  *
  * @param ai The `Genkit` instance with the memory managers, or one of them.
- * @throws `INVALID_ARGUMENT` for anything else; `FAILED_PRECONDITION` if there is no open manager; the stores' errors from reading jobs. A
- *   job that fails is counted, and tried again later.
+ * @throws `INVALID_ARGUMENT` for anything else; `FAILED_PRECONDITION` if there is no open manager; the stores' errors from reading jobs, when
+ *   the other managers are done. A job that fails is counted, and tried again later.
  * @example
  * // Every minute.
  * const { done, dead } = await processMemoryJobs(ai);
@@ -80,6 +80,7 @@ export async function processMemoryJobs(
   const at = context ? { context } : {};
   const managed = managedJobs(ai);
   const end = Date.now() + withinMs;
+  const errors: unknown[] = [];
   for (const { sessions, onIdleMs, backfill, attempt, settled } of managed) {
     const idleMs = onIdleMs || IDLE_MS;
     const isIdle = ({ updatedAt }: SessionSummary) => Date.now() - Date.parse(updatedAt) >= idleMs;
@@ -98,14 +99,19 @@ export async function processMemoryJobs(
         logger.warn(`The sessions of an agent were not learned from. ${describeThrown(error)}`);
       }
     }
-    while (Date.now() < end) {
-      const made = await attempt(at);
-      if (!made) break;
-      result[made.attempt]++;
+    try {
+      while (Date.now() < end) {
+        const made = await attempt(at);
+        if (!made) break;
+        result[made.attempt]++;
+      }
+    } catch (error) {
+      errors.push(error);
     }
     // The worker of this process may have taken some of the jobs.
     await settled(at);
   }
+  if (errors.length > 0) throw errors[0];
   return result;
 }
 
