@@ -513,6 +513,18 @@ describe('what is larger than a commit', () => {
     expect(JSON.stringify((await store.notes(ID, 'pipeline')).notes)).not.toContain('book number');
   });
 
+  test.each([
+    [200, 1_800],
+    [1_000, 500],
+  ])('and larger than a note is kept as well: %d facts of %d characters', async (count, length) => {
+    const paragraphs = Array.from({ length: count }, (_, i) => `${i} ${'x'.repeat(length)}`);
+    const { memory, scope, store, reports } = setUp({ extract: () => paragraphs, model: undefined });
+    await memory.ingest({ scope, source: { id: 's' }, messages: [user('My book: ...')], wait: true });
+    expect(reports).toMatchObject([{ type: 'committed', changes: { created: count } }]);
+    expect(await textsOf(store)).toEqual(paragraphs.toSorted());
+    expect(JSON.stringify((await store.notes(ID, 'pipeline')).notes)).not.toContain('xxx');
+  });
+
   test('many messages become several jobs, and verbatim each message a memory', async () => {
     const { memory, model, scope, store } = setUp();
     const messages = Array.from({ length: 100 }, (_, i) => (i % 2 ? says(`Answer ${i}`) : user(`Question ${i}`)));

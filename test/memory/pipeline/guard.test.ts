@@ -186,6 +186,19 @@ describe('quarantine', () => {
     expect((await store.notes(ID, 'quarantine')).notes).toEqual([]);
   });
 
+  test('keeps more texts of a job than a note of the store can hold', async () => {
+    const { memory, scope, store } = setUp({ model: undefined, guards: [() => 'It waits.'] });
+    const memories = ['A', 'B', 'C'].map((name) => ({ text: `Fact ${name}.`, data: { long: '\n'.repeat(50_000) } }));
+    expect(await memory.ingest({ scope, source, memories, wait: true })).toMatchObject({ status: 'committed' });
+    const waiting = await memory.quarantine.list({ scope });
+    expect(waiting.map(({ text }) => text)).toEqual(['Fact A.', 'Fact B.', 'Fact C.']);
+    await memory.quarantine.discard({ scope, id: waiting[0]!.id });
+    expect((await memory.quarantine.list({ scope })).map(({ id }) => id)).toEqual(waiting.slice(1).map(({ id }) => id));
+    for (const { id } of waiting.slice(1)) await memory.quarantine.approve({ scope, id });
+    expect(await textsOf(store)).toEqual(['Fact B.', 'Fact C.']);
+    expect((await store.notes(ID, 'quarantine')).notes).toEqual([]);
+  });
+
   test.each(['message', 'memory'] as const)(
     'a guard that hangs on a %s keeps it back, and all that follow',
     async (at) => {

@@ -16,7 +16,7 @@ import {
   type SplitJob,
 } from '../guard/learning-state.ts';
 import { guardOf } from '../guard/judge-text.ts';
-import { quarantineNote } from '../guard/quarantine-note.ts';
+import { quarantineNotes } from '../guard/quarantine-note.ts';
 import { procedureMark, unreadRanges, hashInRange, type SourceNote } from '../ingest/ranges.ts';
 import { outsideDeadJobs, parseJobInput, partOf, withInput, type JobInput } from '../jobs/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
@@ -24,8 +24,8 @@ import { derivedNotes, readDerived } from './derived-notes.ts';
 
 /** The most candidates of one commit: with their vectors they stay within the limits of a store. */
 const MOST_CANDIDATES = 30;
-/** The most commits of one attempt, those included that are refused because of other commits. Then the attempt fails. */
-const MOST_COMMITS = 20;
+/** The most commits of one attempt that are refused because of other commits. Then the attempt fails. */
+const MOST_REFUSED = 20;
 /** Known memories with which a candidate is compared. */
 const NEAREST = 10;
 /** The most memories whose last use one commit writes. */
@@ -64,6 +64,8 @@ class JobRun {
   readonly #hold: MemoryJobHold;
   readonly #input: JobInput;
   #learned: Learned | undefined;
+  /** The candidates that the last commit of this run left. A store may have no note of them, because they were too large for one. */
+  #rest: SplitJob | undefined;
   readonly #counts: MemoryChangeCounts = { created: 0, updated: 0, invalidated: 0, ignored: 0, quarantined: 0 };
 
   constructor(pipeline: Pipeline, work: JobWork, owner: string) {
@@ -75,7 +77,7 @@ class JobRun {
 
   async run(): Promise<JobOutcome> {
     const { job, signal } = this.#work;
-    for (let commits = 0, refusedAt = -1; commits < MOST_COMMITS; commits++) {
+    for (let refused = 0, refusedAt = -1; refused < MOST_REFUSED;) {
       const state = await readLearningState(this.#pipeline, this.#work, job.sourceId, job.id);
       const input = this.#unread(state.note);
       const reason = this.#reasonToDrop(state) ?? (input ? undefined : 'known');
@@ -86,6 +88,7 @@ class JobRun {
         if (await this.#step(state, input!)) return 'done';
       } catch (error) {
         if (!isAborted(error) || signal.aborted) throw error;
+        refused++;
         refusedAt = state.revision;
       }
     }
@@ -132,14 +135,11 @@ class JobRun {
   async #step(state: LearningState, input: JobInput): Promise<boolean> {
     const { summary, profile, limits } = this.#pipeline;
     const derived = summary || profile ? await readDerived(this.#pipeline, this.#work) : {};
-    if (!state.split) {
-      this.#learned ??= await learn(this.#pipeline, this.#work, input, derived.summary);
-      if (this.#learned.candidates.length > MOST_CANDIDATES) {
-        await this.#saveSplit(state, this.#learned);
-        return false;
-      }
-    }
-    const { candidates, facts, invalidated, ...more } = state.split ?? splitJobOf(this.#learned!);
+    const split = state.split ?? this.#rest;
+    const learned = split
+      ? undefined
+      : (this.#learned ??= await learn(this.#pipeline, this.#work, input, derived.summary));
+    const { candidates, facts, invalidated, ...more } = split ?? splitJobOf(learned!);
     // The person who approved a fact has approved its replacements as well.
     const mostInvalidations = input.isApproved ? Infinity : limits.maxInvalidations;
     const result = await this.#consolidate(candidates.slice(0, MOST_CANDIDATES), mostInvalidations - invalidated);
@@ -149,21 +149,9 @@ class JobRun {
       invalidated: invalidated + result.working.counts.invalidated,
       ...more,
     };
-    await this.#commit(state, input, result, rest, derived.profile);
+    await this.#commit(state, input, learned, result, rest, derived.profile);
+    this.#rest = rest;
     return rest.candidates.length === 0;
-  }
-
-  /** Keeps the candidates in a note if they take several commits, so that the model is asked only once. */
-  async #saveSplit({ revision }: LearningState, learned: Learned): Promise<void> {
-    const { store, now } = this.#pipeline;
-    const { id, options, job } = this.#work;
-    const { quarantined } = learned;
-    const operations = [splitOperation(job.id, splitJobOf(learned))];
-    if (quarantined.length > 0) operations.push(quarantineNote(job.id, quarantined));
-    await store.commit(id, operations, { ...options, expectedRevision: revision, now: now() });
-    this.#counts.quarantined += quarantined.length;
-    // If the note is gone later, another worker has finished the job.
-    this.#learned = { candidates: [], quarantined: [] };
   }
 
   #consolidate(candidates: readonly Candidate[], maxInvalidations: number): Promise<Consolidated> {
@@ -179,10 +167,16 @@ class JobRun {
     });
   }
 
-  /** Commits the result. The last commit also writes what was read, the profile and the summary, and removes the job. */
+  /**
+   * Commits the result, and keeps the remaining candidates in a note, so that the model is asked only once. The last commit also writes what
+   * was read, the profile and the summary, and removes the job.
+   *
+   * @param learned With the first commit of a job.
+   */
   async #commit(
-    { revision, note, split }: LearningState,
+    { revision, note }: LearningState,
     input: JobInput,
+    learned: Learned | undefined,
     { working, quarantined: undecided }: Consolidated,
     rest: SplitJob,
     profile: Json | undefined,
@@ -193,14 +187,13 @@ class JobRun {
     const at = new Date(now()).toISOString();
     const operations = await this.#puts(working.changed);
     const quarantined = [
-      ...(split ? [] : this.#learned!.quarantined),
+      ...(learned?.quarantined ?? []),
       ...undecided.map(({ candidate, reason }) => ({ candidate, reason, at, source: input.source })),
     ];
-    if (quarantined.length > 0)
-      operations.push(quarantineNote(split ? `${job.id}:${rest.candidates.length}` : job.id, quarantined));
+    operations.push(...quarantineNotes(learned ? job.id : `${job.id}:${rest.candidates.length}`, quarantined));
     const current = { ...note, seen: note.seen.filter((sha256) => !working.outdated.has(sha256)) };
     operations.push(sourceNoteOperation(job.sourceId, isLast ? withInput(current, input, job.id, true) : current));
-    if (split || !isLast) operations.push(splitOperation(job.id, isLast ? undefined : rest));
+    if (!learned || !isLast) operations.push(splitOperation(job.id, isLast ? undefined : rest));
     if (isLast) operations.push(...(await derivedNotes(this.#pipeline, this.#work, profile, rest)));
     await store.commit(id, operations, {
       ...options,

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { jsonBytes } from '../../../json/size.ts';
 import type { Json } from '../../../json/value.ts';
 import type { MemoryOperation } from '../../../store/memory/contract.ts';
+import { MAX_RECORD_BYTES } from '../../../store/records/scopes.ts';
 import { invalidArgument } from '../../../errors.ts';
 import { commitPlan } from '../commit/commit-plan.ts';
 import { parseSourceNote, type SourceNote } from '../ingest/ranges.ts';
@@ -44,10 +46,11 @@ export function sourceNoteOperation(sourceId: string, note: SourceNote): MemoryO
   return { op: 'note', kind: NOTES.pipeline, key: sourceNoteKey(sourceId), value: note as unknown as Json };
 }
 
-/** Writes the remaining candidates of a job, or removes them. */
+/** Writes the remaining candidates of a job, or removes them. No note is left if they are too large for one: a later attempt learns again. */
 export function splitOperation(jobId: string, split: SplitJob | undefined): MemoryOperation {
   const value = split && (JSON.parse(JSON.stringify(split)) as Json);
-  return { op: 'note', kind: NOTES.pipeline, key: KEYS.split(jobId), value };
+  const isKept = jsonBytes(value, MAX_RECORD_BYTES) <= MAX_RECORD_BYTES;
+  return { op: 'note', kind: NOTES.pipeline, key: KEYS.split(jobId), value: isKept ? value : undefined };
 }
 
 export async function readLearningState(

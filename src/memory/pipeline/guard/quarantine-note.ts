@@ -1,9 +1,13 @@
 import type { MessageData } from 'genkit';
+import { jsonBytes } from '../../../json/size.ts';
 import type { Json } from '../../../json/value.ts';
 import type { MemoryOperation } from '../../../store/memory/contract.ts';
 import type { Candidate } from '../extract/candidate.ts';
 import type { JobSource } from '../jobs/job-input.ts';
 import { NOTES } from '../pipeline.ts';
+
+/** The most bytes of the texts in a note, unless a single one takes more: a store takes 512 KiB. */
+const MAX_PART_BYTES = 384 * 1024;
 
 /** A message or a memory that waits for a decision. */
 export interface Quarantined {
@@ -19,7 +23,23 @@ export interface Quarantined {
   readonly isDecided?: boolean;
 }
 
-/** The note of a job's quarantined texts. A job that takes several commits may have several notes. */
+/** The notes of quarantined texts: as many as the store's limit for a note needs. */
+export function quarantineNotes(key: string, items: readonly Quarantined[]): MemoryOperation[] {
+  const parts: Quarantined[][] = [];
+  let room = 0;
+  for (const item of items) {
+    const bytes = jsonBytes(item) + 1;
+    if (bytes > room) {
+      parts.push([]);
+      room = MAX_PART_BYTES;
+    }
+    parts.at(-1)!.push(item);
+    room -= bytes;
+  }
+  return parts.map((part, i) => quarantineNote(i === 0 ? key : `${key}+${i}`, part));
+}
+
+/** A note of quarantined texts. A job may have several. */
 export function quarantineNote(key: string, items: readonly Quarantined[]): MemoryOperation {
   const value = items.length === 0 ? undefined : (JSON.parse(JSON.stringify({ version: 1, items })) as Json);
   return { op: 'note', kind: NOTES.quarantine, key, value };
