@@ -250,6 +250,40 @@ describe('forgetSource', () => {
     expect(await textsOf(store)).toEqual(['The user lives in Paris.']);
   });
 
+  test.each([1, 40])(
+    'and remove let nothing come back through the summary of a running job with %d facts',
+    async (count) => {
+      for (const isForgotten of [true, false]) {
+        let change: (() => Promise<unknown>) | undefined;
+        const { memory, scope, store } = setUp({
+          summary: true,
+          otherwise: async ({ request }) => {
+            const prompt = request.messages.at(-1)!.content[0]!.text!;
+            if (prompt.includes('New facts:')) return operations();
+            await change?.();
+            change = undefined;
+            const memories = Array.from({ length: count }, (_, i) => ({
+              text: prompt.includes('canary') && i === 0 ? 'The user has a canary.' : `The user likes song ${i}.`,
+              topics: ['USER_PREFERENCES'],
+            }));
+            return JSON.stringify({ memories, summary: `Told: ${prompt.match(/^\| .*$/gm)!.join(' ')}` });
+          },
+        });
+        await memory.ingest({ scope, source: { id: 'a' }, messages: [user('I have a canary.')], wait: true });
+        expect(await memory.summary({ scope })).toContain('canary');
+        change = async () => {
+          if (isForgotten) return memory.forgetSource({ scope, source: 'a' });
+          const { items } = await memory.list({ scope, limit: 100 });
+          return memory.remove({ scope, id: items.find(({ text }) => text.includes('canary'))!.id });
+        };
+        await memory.ingest({ scope, source: { id: 'b' }, messages: [user('I like songs.')], wait: true });
+        expect(await memory.summary({ scope })).toBe('Told: | I like songs.');
+        if (isForgotten) expect(await everything(store)).not.toContain('canary');
+        await memory.settled();
+      }
+    },
+  );
+
   test('ends a job that is being worked on, and its messages do not come back', async () => {
     let asked: (() => void) | undefined;
     const isAsked = new Promise<void>((resolve) => (asked = resolve));

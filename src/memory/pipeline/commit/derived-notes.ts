@@ -23,7 +23,7 @@ export async function derivedNotes(
   pipeline: Pipeline,
   work: ScopeTarget & LearnContext,
   profile: Json | undefined,
-  { facts, summary }: { readonly facts: readonly string[]; readonly summary?: string },
+  { facts, summary }: { readonly facts: readonly string[]; readonly summary: string | undefined },
 ): Promise<MemoryOperation[]> {
   const next = work.ask && facts.length > 0 ? await nextProfile(pipeline, work, work.ask, profile, facts) : undefined;
   return Object.entries({ profile: next, summary }).flatMap(([key, value]): MemoryOperation[] =>

@@ -64,6 +64,8 @@ class JobRun {
   readonly #hold: MemoryJobHold;
   readonly #input: JobInput;
   #learned: Learned | undefined;
+  /** The summary of the scope that {@link JobRun.#learned} was learned with. */
+  #summary: string | undefined;
   /** The candidates that the last commit of this run left. A store may have no note of them, because they were too large for one. */
   #rest: SplitJob | undefined;
   readonly #counts: MemoryChangeCounts = { created: 0, updated: 0, invalidated: 0, ignored: 0, quarantined: 0 };
@@ -136,10 +138,13 @@ class JobRun {
     const { summary, profile, limits } = this.#pipeline;
     const derived = summary || profile ? await readDerived(this.#pipeline, this.#work) : {};
     const split = state.split ?? this.#rest;
+    // If a memory was removed since, the summary was as well, and must not come back with what was made of it.
+    if (this.#summary !== derived.summary) this.#learned = undefined;
+    this.#summary = derived.summary;
     const learned = split
       ? undefined
       : (this.#learned ??= await learn(this.#pipeline, this.#work, input, derived.summary));
-    const { candidates, facts, invalidated, ...more } = split ?? splitJobOf(learned!);
+    const { candidates, facts, invalidated } = split ?? { candidates: learned!.candidates, facts: [], invalidated: 0 };
     // The person who approved a fact has approved its replacements as well.
     const mostInvalidations = input.isApproved ? Infinity : limits.maxInvalidations;
     const result = await this.#consolidate(candidates.slice(0, MOST_CANDIDATES), mostInvalidations - invalidated);
@@ -147,7 +152,6 @@ class JobRun {
       candidates: candidates.slice(MOST_CANDIDATES),
       facts: profile ? [...facts, ...textsOf(result.working.changed)] : [],
       invalidated: invalidated + result.working.counts.invalidated,
-      ...more,
     };
     await this.#commit(state, input, learned, result, rest, derived.profile);
     this.#rest = rest;
@@ -169,9 +173,9 @@ class JobRun {
 
   /**
    * Commits the result, and keeps the remaining candidates in a note, so that the model is asked only once. The last commit also writes what
-   * was read, the profile and the summary, and removes the job.
+   * was read and the profile, and removes the job.
    *
-   * @param learned With the first commit of a job.
+   * @param learned With the first commit of a job, which also writes the summary.
    */
   async #commit(
     { revision, note }: LearningState,
@@ -194,7 +198,8 @@ class JobRun {
     const current = { ...note, seen: note.seen.filter((sha256) => !working.outdated.has(sha256)) };
     operations.push(sourceNoteOperation(job.sourceId, isLast ? withInput(current, input, job.id, true) : current));
     if (!learned || !isLast) operations.push(splitOperation(job.id, isLast ? undefined : rest));
-    if (isLast) operations.push(...(await derivedNotes(this.#pipeline, this.#work, profile, rest)));
+    const news = { facts: isLast ? rest.facts : [], summary: learned?.summary };
+    operations.push(...(await derivedNotes(this.#pipeline, this.#work, profile, news)));
     await store.commit(id, operations, {
       ...options,
       expectedRevision: revision,
@@ -240,8 +245,4 @@ function textsOf(memories: readonly MemoryDraft[]): string[] {
       ({ validTo, expiresAt, kind }) => validTo === undefined && expiresAt === undefined && kind === 'declarative',
     )
     .map(({ text }) => text);
-}
-
-function splitJobOf({ candidates, summary }: Learned): SplitJob {
-  return { candidates, facts: [], invalidated: 0, ...(summary !== undefined && { summary }) };
 }

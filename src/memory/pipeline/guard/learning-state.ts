@@ -32,7 +32,6 @@ export interface SplitJob {
   readonly candidates: readonly Candidate[];
   /** The texts of the earlier commits, for the profile. */
   readonly facts: readonly string[];
-  readonly summary?: string;
   readonly invalidated: number;
 }
 
