@@ -326,6 +326,8 @@ export interface QuarantinedText {
   readonly reason: string;
   /** The text. */
   readonly text: string;
+  /** The data of the memory, if it has some. */
+  readonly data?: Json;
   /** `MemorySource.id`. */
   readonly sourceId: string;
   /** Since when it waits, in ISO 8601. */

@@ -143,7 +143,7 @@ async function apply(
   const [first] = named;
   const op = operation?.op;
   if (op === 'NOOP' && (operation!.existing ?? []).length === 0) working.counts.ignored++;
-  else if (!first || op === 'CREATE') working.create(candidate);
+  else if (!first || op === 'CREATE' || (op === 'UPDATE' && candidate.approvedAt)) working.create(candidate);
   else if (op === 'NOOP') working.corroborate(first, candidate);
   else if (op === 'UPDATE') {
     // The model has written the sentence, so the guards check it, too.

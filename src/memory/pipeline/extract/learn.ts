@@ -50,7 +50,8 @@ export async function learn(
     input.task === 'facts'
       ? { candidates: candidatesOfFacts(pipeline, input), quarantined: [] }
       : await learnFromMessages(pipeline, context, input, guard, summary);
-  if (input.isApproved) return learned;
+  // Only the approved text itself reaches all users of an app: the facts of an approved message wait again.
+  if (input.isApproved && (input.task === 'facts' || context.scope.kind !== 'app')) return learned;
   const candidates =
     context.scope.kind === 'app' && context.ask
       ? await rewriteWithoutPersons(context.ask, learned.candidates)
@@ -166,7 +167,7 @@ function verbatimCandidate(input: LearnInput, { position, message }: PlacedMessa
   return { ...candidateOf(fact, type, range, { ...origin, source }, MAX_VERBATIM), role: message.role };
 }
 
-/** Rewrites candidates of an app, so that they contain nothing about persons. */
+/** Rewrites candidates of an app, so that they contain nothing about persons. One whose text changes loses its data, which may name them, too. */
 async function rewriteWithoutPersons(ask: AskModel, candidates: readonly Candidate[]): Promise<Candidate[]> {
   const texts = await withoutPersons(
     ask,
@@ -174,7 +175,10 @@ async function rewriteWithoutPersons(ask: AskModel, candidates: readonly Candida
   );
   return candidates.map((candidate, i) => {
     const text = texts[i]!;
-    return { ...candidate, text, source: { ...candidate.source, statement: text } };
+    if (text === candidate.text) return candidate;
+    const { data: _, schemaId: __, source, ...rest } = candidate;
+    const { data: ___, ...origin } = source;
+    return { ...rest, text, source: { ...origin, statement: text } };
   });
 }
 

@@ -112,7 +112,9 @@ function withoutText({ at }: Quarantined): Quarantined {
 
 function toQuarantinedText(id: string, { reason, at, source, message, candidate }: Quarantined): QuarantinedText {
   const text = candidate?.text ?? (message?.content ?? []).flatMap((part) => part.text ?? []).join('\n');
-  return { id, kind: candidate ? 'memory' : 'message', reason, text, sourceId: source.id, at };
+  const data = candidate?.data;
+  const kind = candidate ? 'memory' : 'message';
+  return { id, kind, reason, text, ...(data !== undefined && { data }), sourceId: source.id, at };
 }
 
 function approvedInput({ source, message, position = 0, candidate }: Quarantined): JobInput {

@@ -25,7 +25,7 @@ interface AnyInput {
   /** `LearningState.epoch` when the work began. */
   readonly epoch?: string;
   readonly source: JobSource;
-  /** A person has approved it: the guards do not check it, and memories of an app need no further approval. */
+  /** A person has approved it: the guards do not check it, and a fact for an app needs no further approval. */
   readonly isApproved?: boolean;
 }
 
