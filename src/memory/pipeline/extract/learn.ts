@@ -60,12 +60,10 @@ export async function learn(
 }
 
 function candidatesOfFacts(pipeline: Pipeline, input: FactsInput): Candidate[] {
+  const approvedAt = new Date(pipeline.now()).toISOString();
   const origin = originOf(pipeline, input, input.sha256);
   const type = input.source.type ?? 'bootstrap';
-  return input.facts.map((fact) => ({
-    ...candidateOf(fact, type, {}, origin),
-    ...(input.isApproved && { approvedAt: new Date(pipeline.now()).toISOString() }),
-  }));
+  return input.facts.map((fact) => ('source' in fact ? { ...fact, approvedAt } : candidateOf(fact, type, {}, origin)));
 }
 
 async function learnFromMessages(
@@ -77,7 +75,7 @@ async function learnFromMessages(
 ): Promise<Learned> {
   const { source, range, task } = input;
   const isVerbatim = task === 'verbatim' || (task === 'learn' && pipeline.extract === 'verbatim');
-  const readsTools = task === 'procedure' || (!isVerbatim && pipeline.learnFromTools);
+  const readsTools = task === 'procedure' || (!isVerbatim && (pipeline.learnFromTools || input.isApproved));
   // The assistant's messages are context: an answer needs its question, and no fact is taken from them. The extracted facts are checked.
   const checksAssistant = task === 'procedure' || isVerbatim || source.type !== undefined;
   const quarantined: Quarantined[] = [];
@@ -91,7 +89,7 @@ async function learnFromMessages(
     const isChecked = !input.isApproved && (message.role !== 'model' || checksAssistant);
     const reason = isChecked ? await guard(text, 'message', type) : undefined;
     if (reason === undefined) passed.push({ position, message });
-    else quarantined.push({ reason, at: new Date(pipeline.now()).toISOString(), source, message, position });
+    else quarantined.push({ reason, at: new Date(pipeline.now()).toISOString(), source, message, position, task });
   }
   const origin = originOf(pipeline, input, hashInRange(range, range.to)!);
   if (task === 'procedure') {
@@ -107,7 +105,7 @@ async function learnFromMessages(
     const type = source.type ?? typeOfFact(fact, messageAt);
     return type === undefined ? [] : [candidateOf(fact, type, rangeOf(fact, input), origin)];
   });
-  const answers = pipeline.learnFromTools ? passed.flatMap(toolAnswers) : [];
+  const answers = passed.flatMap(toolAnswers);
   const fromTools = await extract({ ...pipeline, summary: false }, context, answers, source.at, undefined);
   for (const fact of fromTools.facts) candidates.push(candidateOf(fact, 'tool', rangeOf(fact, input), origin));
   return { candidates, quarantined, summary: next };

@@ -3,7 +3,7 @@ import { jsonBytes } from '../../../json/size.ts';
 import type { Json } from '../../../json/value.ts';
 import type { MemoryOperation } from '../../../store/memory/contract.ts';
 import type { Candidate } from '../extract/candidate.ts';
-import type { JobSource } from '../jobs/job-input.ts';
+import type { JobSource, LearnInput } from '../jobs/job-input.ts';
 import { NOTES } from '../pipeline.ts';
 
 /** The most bytes of the texts in a note, unless a single one takes more: a store takes 512 KiB. */
@@ -14,9 +14,10 @@ export interface Quarantined {
   readonly reason: string;
   readonly at: string;
   readonly source: JobSource;
-  /** A message, with its position. */
+  /** A message, with its position and the task of its job. */
   readonly message?: MessageData;
   readonly position?: number;
+  readonly task?: LearnInput['task'];
   /** Or a memory. */
   readonly candidate?: Candidate;
   /** It was decided on, and its text is removed. It stays in the list, so that the indexes of the others do not change. */

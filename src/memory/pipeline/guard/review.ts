@@ -1,4 +1,5 @@
 import { invalidArgument, notFound, quote } from '../../../errors.ts';
+import { messageText } from '../../../session/log/transcript.ts';
 import type { MemoryOperation } from '../../../store/memory/contract.ts';
 import type { ScopeTarget } from '../../scopes.ts';
 import type { QuarantinedText } from '../../types.ts';
@@ -111,19 +112,20 @@ function withoutText({ at }: Quarantined): Quarantined {
 }
 
 function toQuarantinedText(id: string, { reason, at, source, message, candidate }: Quarantined): QuarantinedText {
-  const text = candidate?.text ?? (message?.content ?? []).flatMap((part) => part.text ?? []).join('\n');
+  const text = candidate?.text ?? messageText(message!);
   const data = candidate?.data;
   const kind = candidate ? 'memory' : 'message';
   return { id, kind, reason, text, ...(data !== undefined && { data }), sourceId: source.id, at };
 }
 
-function approvedInput({ source, message, position = 0, candidate }: Quarantined): JobInput {
+function approvedInput({ source, message, position = 0, task, candidate }: Quarantined): JobInput {
   if (message) {
     const hash = shortHash(sha256Of(message));
     const range = { from: position, to: position + 1, base: hash, hashes: hash };
-    return { version: 1, task: 'learn', source, range, messages: [message], isApproved: true };
+    // A procedure needs all messages of its job, so facts are learned from one that was kept back.
+    const own = task === 'verbatim' ? task : 'learn';
+    return { version: 1, task: own, source, range, messages: [message], isApproved: true };
   }
-  const { source: said, role: _, ...fact } = candidate!;
-  const origin = { ...source, type: said.type, trust: said.trust };
-  return { version: 1, task: 'facts', source: origin, facts: [fact], sha256: sha256Of(fact), isApproved: true };
+  const facts = [candidate!];
+  return { version: 1, task: 'facts', source, facts, sha256: sha256Of(facts), isApproved: true };
 }

@@ -5,6 +5,7 @@ import { dataLoss, quote } from '../../../errors.ts';
 import type { MemoryJob, MemoryScopeId } from '../../../store/memory/contract.ts';
 import { memoryScopeKey } from '../../../store/memory/scope.ts';
 import type { IngestSource, MemoryFact } from '../../types.ts';
+import type { Candidate } from '../extract/candidate.ts';
 import {
   hashInRange,
   procedureMark,
@@ -37,10 +38,10 @@ export interface LearnInput extends AnyInput {
   readonly messages: readonly MessageData[];
 }
 
-/** Facts to keep. */
+/** Facts to keep; approved ones are candidates. */
 export interface FactsInput extends AnyInput {
   readonly task: 'facts';
-  readonly facts: readonly MemoryFact[];
+  readonly facts: readonly (MemoryFact | Candidate)[];
   /** Names the facts. */
   readonly sha256: string;
 }
