@@ -136,6 +136,20 @@ describe('quarantine', () => {
     expect(await memory.quarantine.list({ scope })).toEqual([]);
   });
 
+  test('an extractor gets as much of a long text as the guards', async () => {
+    const texts: Record<string, string> = {};
+    const { memory, scope } = setUp({
+      model: undefined,
+      guards: [({ text }) => void (texts['guarded'] = text)],
+      extract: ({ messages }) => {
+        texts['extracted'] = messages[0]!.content[0]!.text!;
+        return [];
+      },
+    });
+    await memory.ingest({ scope, source, messages: [user(`${'word '.repeat(4_600)} The end.`)], wait: true });
+    expect(texts['extracted']).toBe(texts['guarded']);
+  });
+
   test('does not get a question of the assistant, which the extraction needs', async () => {
     const read: string[] = [];
     const { memory, scope } = setUp({

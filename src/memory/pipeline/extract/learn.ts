@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isListOf, isTextOrObject } from '../../../store/check-options.ts';
-import type { MessageData } from 'genkit';
+import type { MessageData, Part } from 'genkit';
 import { failedPrecondition, invalidArgument } from '../../../errors.ts';
 import { messageText } from '../../../session/log/transcript.ts';
 import { isMemoryTool } from '../../memory-tool-names.ts';
@@ -124,7 +124,7 @@ async function extract(
   const positions = placed.map(({ position }) => position);
   if (typeof extractor === 'function') {
     const found = await withinTime('extract', limits.timeoutMs, signal, async (abortSignal) =>
-      extractor({ scope, messages, positions, summary, abortSignal }),
+      extractor({ scope, messages: messages.map(withReadTexts), positions, summary, abortSignal }),
     );
     const expected = isFacts(found);
     if (expected !== undefined) throw invalidArgument(`extract must return ${expected}.`);
@@ -132,6 +132,13 @@ async function extract(
   }
   const summaryLength = keepsSummary ? limits.summaryLength : 0;
   return extractFacts(mustAsk(ask), { topics, messages, positions, at, summary, summaryLength });
+}
+
+/** The message with as much of a long text as the guards have read. */
+function withReadTexts(message: MessageData): MessageData {
+  const read = (part: Part) =>
+    part.text === undefined ? part : { ...part, text: messageText({ ...message, content: [part] }) };
+  return { ...message, content: message.content.map(read) };
 }
 
 /** Throws without a model: the job may come from a process that has one. */
