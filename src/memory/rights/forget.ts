@@ -121,13 +121,13 @@ export class SourceRemoval {
     });
   }
 
-  /** Removes the source's quarantined texts, and the scope's profile and summary. */
+  /** Removes the source's quarantined texts. */
   async #forgetNotes(): Promise<void> {
     const { store } = this.#pipeline;
     const { id, options } = this.#work;
     await this.#commit(async () => {
       const { revision, notes } = await store.notes(id, NOTES.quarantine, options);
-      const operations = [...WITHOUT_DERIVED];
+      const operations: MemoryOperation[] = [];
       this.#counts.quarantined = 0;
       for (const { key, value } of notes) {
         const items = quarantinedOf(value);
@@ -235,7 +235,10 @@ export class SourceRemoval {
     return text;
   }
 
-  /** Lets jobs of the source commit again, and removes the remaining candidates of the forgotten ones. */
+  /**
+   * Removes the scope's profile and summary, and the remaining candidates of forgotten jobs, and lets jobs of the source commit again. The note
+   * of the source changes the scope's revision, so that no running job writes what it made of the removed summary.
+   */
   async #finish(): Promise<void> {
     await this.#commit(async () => {
       const { note, revision } = await readLearningState(this.#pipeline, this.#work, this.#forgotten.sourceId);
@@ -243,7 +246,11 @@ export class SourceRemoval {
       const splits = forgottenJobs.slice(0, 90).map((jobId) => splitOperation(jobId, undefined));
       return {
         revision,
-        operations: [...splits, sourceNoteOperation(this.#forgotten.sourceId, { ...rest, seen: [] })],
+        operations: [
+          ...WITHOUT_DERIVED,
+          ...splits,
+          sourceNoteOperation(this.#forgotten.sourceId, { ...rest, seen: [] }),
+        ],
       };
     });
   }

@@ -287,6 +287,15 @@ describe('memories of an app', () => {
     expect(model.requests).toHaveLength(2);
   });
 
+  test('have no summary, which nobody would approve', async () => {
+    const reply = JSON.stringify({ memories: [], summary: 'Ada of Baker Street is ill.' });
+    const { memory, model } = setUp({ app: true, summary: true, otherwise: reply });
+    const scope = memory.scopeFor('app', { context: ADA });
+    await memory.ingest({ scope, source: { id: 'a' }, messages: [user('I am ill.')], wait: true });
+    expect(model.requests).toHaveLength(1);
+    expect(await memory.summary({ scope })).toBeUndefined();
+  });
+
   test('of an approved message are rewritten, checked and wait as well', async () => {
     const { memory, model } = setUp({
       app: true,

@@ -130,7 +130,8 @@ async function extract(
     if (expected !== undefined) throw invalidArgument(`extract must return ${expected}.`);
     return { facts: found.map((fact) => (typeof fact === 'string' ? { text: fact } : fact)), summary: undefined };
   }
-  const summaryLength = keepsSummary ? limits.summaryLength : 0;
+  // A summary of an app would reach all users without approval.
+  const summaryLength = keepsSummary && scope.kind !== 'app' ? limits.summaryLength : 0;
   return extractFacts(mustAsk(ask), { topics, messages, positions, at, summary, summaryLength });
 }
 
