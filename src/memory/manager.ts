@@ -79,7 +79,7 @@ export interface ScopeOption {
 /**
  * Memory across sessions: extracts memories from messages, compares them with the known ones, and searches them.
  *
- * Made by {@link memoryManager}. Every method that takes a `scope` throws `INVALID_ARGUMENT` for anything else, and the store's errors.
+ * Made by {@link memoryManager}. Methods throw `INVALID_ARGUMENT` for a `scope` that is none, and the store's errors.
  */
 export class MemoryManager {
   /** The store with the memories. */
@@ -325,9 +325,8 @@ export class MemoryManager {
   /** Whether a scope may be learned about. Earlier memories stay; `erase` removes them. */
   readonly consent = {
     /**
-     * Stores the answer, until `erase`. `off` also stops jobs that wait in the queue. `on` after `off` marks what the sessions of agents with
-     * this memory hold as read: what was said in between is not learned later, unless a procedure is asked for, which reads the whole session. It needs a process
-     * that has these agents.
+     * Stores the answer, until `erase`. `off` also stops jobs that wait in the queue. `on` after `off` marks all messages in the sessions of this process's agents with this memory as read: what was said in between is not
+     * learned later, unless a procedure is asked for, which reads the whole session.
      */
     set: async (scope: MemoryScope, consent: 'on' | 'off'): Promise<void> => {
       const work = targetOf(scope);
@@ -410,7 +409,7 @@ export class MemoryManager {
    * summary. Memories with other sources are made again from their statements. The messages of the source count as read, so they are not
    * learned again: also those that were not read yet, if the source is a session of an agent of this process. With `snapshotIds` only
    * statements from these snapshots go, such as those of an abandoned branch. A statement names the last snapshot of the turns that were
-   * learned together: with `everyTurns: 5` that of the fifth, also for what other branches share.
+   * learned together: with `everyTurns: 5` the fifth, even for turns that several branches share.
    *
    * @throws `UNAVAILABLE` when a worker of another process still reads the source; call it again.
    */
@@ -484,8 +483,8 @@ export class MemoryManager {
   }
 
   /**
-   * Removes all data of a scope, the answer about consent included. Running jobs write nothing more. What the sessions of agents with this
-   * memory hold by then counts as read, so it is not learned again; that needs a process that has these agents.
+   * Removes all data of a scope, the answer about consent included. Running jobs write nothing more. Marks all messages in the sessions of this process's agents
+   * with this memory as read, so that they are not learned again.
    */
   async erase(options: ScopeOption): Promise<MemoryErasure> {
     const work = checkCall('erase', options);

@@ -44,8 +44,8 @@ export interface MemoryFact {
   /** 0 to 1. Default: 0.5. */
   readonly importance?: number;
   /**
-   * Names the matter: of facts with the same key only one holds, the most trusted, then the newest, then the one that came last: an implicit
-   * newer fact does not replace an explicit one, not even in the same session. Default: it excludes no other fact.
+   * Of facts with the same key only one holds: the most trusted, then the newest, then the last given. A newer implicit fact does not
+   * replace an explicit one. Default: it excludes no other fact.
    */
   readonly key?: string;
   /**
@@ -116,8 +116,7 @@ export interface FoundValue {
 /** When to learn from an agent's session. */
 export interface MemoryTriggers {
   /**
-   * Whenever the number of turns reaches a multiple of this, or this process has seen as many turns since it last learned (it
-   * counts those of its 1,000 latest sessions); `1`: after each
+   * After this many turns, counted in the session, or in this process since it last learned (for its 1,000 latest sessions); `1`: after each
    * turn. Default: 5.
    */
   everyTurns?: number;
@@ -287,8 +286,8 @@ export interface IngestOptions {
   /** All messages of the source so far, oldest first. Those that were read already are skipped. */
   messages?: readonly MessageData[];
   /**
-   * Facts, in place of messages. A fact that the source stated before is skipped, unless a job has kept another statement of the source since.
-   * A fact that waits in the queue is skipped as well.
+   * Facts, in place of messages. A fact that the source stated before, or that waits in the queue, is skipped, unless the source has stated
+   * something else since.
    */
   memories?: readonly (MemoryFact | string)[];
   /** A session of an agent with this memory, in place of messages. It is read from the agent's store, and may continue. */
@@ -336,7 +335,7 @@ export interface QuarantinedText {
 
 /** Which memories `prune` removes: those to which any member applies. */
 export interface MemoryPrunePolicy {
-  /** Memories whose last change is longer ago than this, in ms: they were made, got a source, or ceased to hold. Use does not count. */
+  /** Memories that were made, got their last source or ceased to hold longer ago than this, in ms. Use does not count. */
   maxAgeMs?: number;
   /** Memories whose confidence is below this, 0 to 1. */
   minConfidence?: number;
@@ -352,7 +351,7 @@ export interface MemoryPrunePolicy {
 
 /** The counts of `processMemoryJobs`. */
 export interface ProcessMemoryJobsResult {
-  /** Completed jobs. */
+  /** Jobs that are gone from the queue: done, dropped, or finished by another worker. */
   done: number;
   /** Attempts that failed; the jobs wait for the next one. */
   failed: number;

@@ -91,7 +91,7 @@ export interface Memory {
   readonly topics: readonly string[];
   /** 0 to 1. */
   readonly importance: number;
-  /** 0 to 1. Rises when sources agree, falls with age and contradiction. */
+  /** 0 to 1. Rises when sources agree, falls with contradiction. */
   readonly confidence: number;
   /** When it began to hold; ISO 8601. */
   readonly validFrom: string;
@@ -304,7 +304,7 @@ export interface MemoryJobChange extends MemoryStoreOptions {
 export interface MemoryErasure {
   /** Memories, those that did not hold any more included. */
   memories: number;
-  /** What memories were before. */
+  /** Earlier versions of memories. */
   revisions: number;
   /** Notes of all kinds. */
   notes: number;
@@ -340,7 +340,7 @@ export interface MemoryStoreCapabilities {
   readonly vectorDimensions: number;
 }
 
-/** Keeps memories. See the top of this file for what every method guarantees. */
+/** Keeps memories. `docs/memory-store.md` says what every method guarantees. */
 export interface MemoryStore {
   /** What this store can do. */
   readonly capabilities: Readonly<MemoryStoreCapabilities>;
@@ -374,7 +374,7 @@ export interface MemoryStore {
     options?: MemoryCommitOptions,
   ): Promise<MemoryCommitResult>;
 
-  /** What a memory was and is, oldest first. */
+  /** All versions of a memory, oldest first. */
   revisions(scope: MemoryScopeId, id: string, options?: MemoryStoreOptions): Promise<Memory[]>;
 
   /** The memories, those that no longer hold included, that this source supports now or in a revision. */

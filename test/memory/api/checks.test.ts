@@ -144,6 +144,8 @@ describe('messages and sources of ingest', () => {
     ],
     [[{ role: 'user', content: 'y' }], ['messages[0]', form]],
     [[{ role: 'user', content: ['y'] }], ['messages[0]', form]],
+    [[{ role: 'user', content: [{ text: 5 }] }], ['messages[0]', form]],
+    [[{ role: 'user', content: [{ text: null }] }], ['messages[0]', form]],
     [
       [user('x'), null],
       ['messages[1]', form],

@@ -76,7 +76,7 @@ async function learnFromMessages(
   const { source, range, task } = input;
   const isVerbatim = task === 'verbatim' || (task === 'learn' && pipeline.extract === 'verbatim');
   const readsTools = task === 'procedure' || (!isVerbatim && (pipeline.learnFromTools || input.isApproved));
-  // The assistant's messages are context: an answer needs its question, and no fact is taken from them. The extracted facts are checked.
+  // The assistant's messages are context, and no fact is taken from them, so they are not checked here. Extracted facts are.
   const checksAssistant = task === 'procedure' || isVerbatim || source.type !== undefined;
   const quarantined: Quarantined[] = [];
   const passed: PlacedMessage[] = [];

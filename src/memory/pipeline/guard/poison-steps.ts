@@ -1,5 +1,5 @@
 /**
- * What the steps of a procedure may say, and what only they may not. They name tools, say what to check, and name the members of a tool's
+ * What the rules allow in steps only, and what they refuse in steps only. They name tools, say what to check, and name the members of a tool's
  * input. The rules do not read what is allowed. All patterns are for normalized texts, and for one step at a time.
  */
 

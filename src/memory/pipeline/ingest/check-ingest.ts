@@ -125,7 +125,8 @@ export function checkMessages(owner: string, messages: unknown): asserts message
     const { role, content } = (message ?? {}) as Partial<MessageData>;
     if (!ROLES.has(role))
       throw invalidArgument(`${owner}[${i}] must have the role user, model, tool or system. ${form}`);
-    if (isListOf(isObject, 'parts')(content) !== undefined)
+    const isParts = isListOf(isObject, 'parts')(content) === undefined;
+    if (!isParts || content!.some(({ text }) => text !== undefined && typeof text !== 'string'))
       throw invalidArgument(`${owner}[${i}] must have a content that is a list of parts. ${form}`);
     const expected = isJson(message);
     if (expected !== undefined) throw invalidArgument(`${owner}[${i}] must be ${expected}`);

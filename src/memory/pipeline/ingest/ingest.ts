@@ -28,8 +28,8 @@ export interface IngestTools {
 /** An {@link IngestResult}, and the jobs to work on. */
 export interface Enqueued extends IngestResult {
   /**
-   * The new jobs, those that were in the queue already, as their workers may have died, and dead jobs that keep some of the messages, so
-   * that `wait` answers `failed`.
+   * The new jobs, those already queued (their workers may have died), and dead jobs that hold some of the messages, so that `wait` answers
+   * `failed`.
    */
   readonly openIds: readonly string[];
 }

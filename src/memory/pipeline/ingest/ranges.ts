@@ -1,6 +1,6 @@
 /**
  * Records which messages of a source were read. A source may have branches, so a range keeps for each position the hash of all messages
- * before it. It counts for every branch, up to the last position with an equal hash.
+ * before it. In another branch it counts up to the last equal hash.
  *
  * A note keeps {@link MOST_HASHES}. With more, the oldest ranges keep only their last hash, and are joined if no other branch begins between
  * them. A branch that begins inside of such a range is read again from the start of the range.

@@ -77,7 +77,7 @@ export function withInput(note: SourceNote, input: JobInput, jobId: string, isLe
   return input.isApproved ? note : withRange(withoutDeadJob(note, jobId), { ...input.range, isLearned });
 }
 
-/** The parts of an input without messages that a dead job of the same task keeps; and these jobs. */
+/** The parts of an input that no dead job of its task holds, and the ids of these jobs. */
 export function outsideDeadJobs(
   input: JobInput,
   { deadJobs = [] }: SourceNote,

@@ -12,7 +12,7 @@ import type { MemoryWorker } from './worker.ts';
 /** A registered symbol, so that the ES module and the CommonJS copy of the package find each other's managers. */
 const MANAGED = Symbol.for('genkitx-agents.memory-managers');
 
-/** Without learning from idle sessions, a session counts as idle after this time. */
+/** The idle time with `onIdleMs: false`. */
 const IDLE_MS = 900_000;
 
 /** The sessions of a store with agents of a manager. */

@@ -3,6 +3,7 @@ import { write } from '../api/requests.ts';
 import { useRead } from '../api/use-read.ts';
 import { Confirmed } from '../components/confirm.tsx';
 import { Failure } from '../components/failure.tsx';
+import { JsonTree } from '../components/json-tree.tsx';
 import { counted, time } from '../logic/words.ts';
 import { usePage } from '../page.ts';
 
@@ -21,9 +22,10 @@ export function Quarantine({ scope }: { scope: MemoryScopeId }) {
   };
   return (
     <ul className="cards">
-      {data.items.slice(0, SHOWN).map(({ id, kind, reason, text, sourceId, at }) => (
+      {data.items.slice(0, SHOWN).map(({ id, kind, reason, text, data: more, sourceId, at }) => (
         <li key={id}>
           <p className="said">{text}</p>
+          {more !== undefined && <JsonTree value={more} />}
           <p className="why">{reason}</p>
           <small>
             {kind === 'message' ? 'A message that was not read' : 'A memory that was not kept'} · {time(at)} ·{' '}
