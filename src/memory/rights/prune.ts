@@ -45,80 +45,55 @@ export async function pruneScope(
   return { memories: await pruneMemories(pipeline, work, policy, dryRun), quarantined };
 }
 
+/** Removes the memories to which the policy applies. After a commit of another writer all is decided again: a changed memory may have to stay. */
 async function pruneMemories(
   pipeline: Pipeline,
   work: ScopeTarget,
   policy: MemoryPrunePolicy,
   dryRun: boolean,
 ): Promise<number> {
-  let count = 0;
+  const { store, now, changed } = pipeline;
+  let removed = 0;
   try {
-    for await (const removed of removals(pipeline, work, policy, dryRun)) count += removed;
-    return count;
+    for (let attempt = 1; ; attempt++) {
+      let expectedRevision = await store.revision(work.id, work.options);
+      const gone = await memoriesToPrune(pipeline, work, policy);
+      if (dryRun) return gone.length;
+      try {
+        for (let i = 0; i < gone.length; i += MOST_OPERATIONS) {
+          const operations = gone.slice(i, i + MOST_OPERATIONS).map((id): MemoryOperation => ({ op: 'remove', id }));
+          const commit = await store.commit(work.id, operations, { ...work.options, expectedRevision, now: now() });
+          expectedRevision = commit.revision;
+          removed += operations.length;
+        }
+        return removed;
+      } catch (error) {
+        if (!isAborted(error) || attempt === MOST_ATTEMPTS) throw error;
+      }
+    }
   } finally {
     // Also after an error, because the saved index still has what was removed before it.
-    if (count > 0 && !dryRun) pipeline.changed(work.scope);
+    if (removed > 0) changed(work.scope);
   }
 }
 
-/** Yields the number of memories that each commit removed, or with `dryRun` of those to remove. */
-async function* removals(
-  pipeline: Pipeline,
-  work: ScopeTarget,
-  policy: MemoryPrunePolicy,
-  dryRun: boolean,
-): AsyncGenerator<number> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return yield* pruneOnce(pipeline, work, policy, dryRun);
-    } catch (error) {
-      // After another commit all is decided again: a changed memory may have to stay.
-      if (!isAborted(error) || attempt === MOST_ATTEMPTS) throw error;
-    }
-  }
-}
-
-async function* pruneOnce(
-  pipeline: Pipeline,
-  work: ScopeTarget,
-  policy: MemoryPrunePolicy,
-  dryRun: boolean,
-): AsyncGenerator<number> {
-  const { store, now } = pipeline;
-  let revision = await store.revision(work.id, work.options);
+async function memoriesToPrune(pipeline: Pipeline, work: ScopeTarget, policy: MemoryPrunePolicy): Promise<string[]> {
+  const now = pipeline.now();
   const uses = pipeline.usesOf(work.scope);
   const rank: { id: string; worth: number }[] = [];
   const gone: string[] = [];
   for await (const memory of memoriesOf(pipeline, work)) {
     const lastUsedAt = uses.get(memory.id) ?? memory.lastUsedAt;
-    if (matchesPolicy({ ...memory, ...(lastUsedAt !== undefined && { lastUsedAt }) }, policy, now()))
+    if (matchesPolicy({ ...memory, ...(lastUsedAt !== undefined && { lastUsedAt }) }, policy, now))
       gone.push(memory.id);
     else if (memory.validTo === undefined) {
-      const worth = agedConfidence(memory, now(), policy.halfLifeMs) + memory.importance;
+      const worth = agedConfidence(memory, now, policy.halfLifeMs) + memory.importance;
       rank.push({ id: memory.id, worth });
     }
   }
   const { maxMemories = Infinity } = policy;
-  const excess = Math.max(0, rank.length - maxMemories);
-  gone.push(
-    ...rank
-      .toSorted((a, b) => a.worth - b.worth)
-      .slice(0, excess)
-      .map(({ id }) => id),
-  );
-  if (dryRun) {
-    yield gone.length;
-    return;
-  }
-  for (let i = 0; i < gone.length; i += MOST_OPERATIONS) {
-    const operations = gone.slice(i, i + MOST_OPERATIONS).map((id): MemoryOperation => ({ op: 'remove', id }));
-    ({ revision } = await store.commit(work.id, operations, {
-      ...work.options,
-      expectedRevision: revision,
-      now: now(),
-    }));
-    yield operations.length;
-  }
+  const excess = rank.toSorted((a, b) => a.worth - b.worth).slice(0, Math.max(0, rank.length - maxMemories));
+  return [...gone, ...excess.map(({ id }) => id)];
 }
 
 function matchesPolicy(memory: Memory, policy: MemoryPrunePolicy, now: number): boolean {

@@ -40,10 +40,6 @@ export class ScopeMemories {
     return this.#revision;
   }
 
-  get resetRevision(): number {
-    return this.#resetRevision;
-  }
-
   /** How many memories there are. */
   get size(): number {
     return this.#memories.size;

@@ -120,16 +120,9 @@ function nearest(versions: readonly MemoryVersion[], vector: Float32Array, k: nu
   return found;
 }
 
-/** Adds up four sums at once, which a processor computes in parallel. */
+/** Of vectors of length 1. */
 function cosine(x: Float32Array, y: Float32Array): number {
-  let [a, b, c, d] = [0, 0, 0, 0];
-  let i = 0;
-  for (; i + 3 < x.length; i += 4) {
-    a += x[i]! * y[i]!;
-    b += x[i + 1]! * y[i + 1]!;
-    c += x[i + 2]! * y[i + 2]!;
-    d += x[i + 3]! * y[i + 3]!;
-  }
-  for (; i < x.length; i++) a += x[i]! * y[i]!;
-  return Math.max(-1, Math.min(1, a + b + c + d));
+  let sum = 0;
+  for (let i = 0; i < x.length; i++) sum += x[i]! * y[i]!;
+  return Math.max(-1, Math.min(1, sum));
 }

@@ -18,17 +18,17 @@ export const WITHOUT_DERIVED = ['profile', 'summary'].map((key): MemoryOperation
 
 /** Counts a success or a failure of a procedure. */
 export function noteOutcome(pipeline: Stored, target: ScopeTarget, id: string, isSuccess: boolean): Promise<void> {
-  return changeMemories(pipeline, target, id, async (memory) => {
+  return changeMemory(pipeline, target, id, async (memory) => {
     if (memory.kind !== 'procedural')
       throw failedPrecondition(`The memory ${quote(id)} is no procedure, so it has no outcomes.`);
     const name = isSuccess ? 'successes' : 'failures';
-    return [{ ...memory, [name]: countOf(memory, name) + 1 }];
+    return [putOf({ ...memory, [name]: countOf(memory, name) + 1 })];
   });
 }
 
 /** Makes a memory hold again, ends the one that holds in its place, and removes the profile and the summary, in one commit. */
 export function restoreMemory(pipeline: Stored, target: ScopeTarget, id: string): Promise<void> {
-  const change = async (memory: Memory): Promise<MemoryDraft[]> => {
+  return changeMemory(pipeline, target, id, async (memory) => {
     if (memory.validTo === undefined)
       throw failedPrecondition(
         `The memory ${quote(id)} holds already; an earlier revision of it can't be restored. To get it back, create the earlier fact again.`,
@@ -40,40 +40,35 @@ export function restoreMemory(pipeline: Stored, target: ScopeTarget, id: string)
       last.validTo === undefined &&
       !(replaced && (await hasReplacedBoth(pipeline, target, last, replaced, memory)));
     const validTo = new Date(pipeline.now()).toISOString();
-    return [withoutEnd(memory), ...(isEnded ? [{ ...last, validTo, supersededBy: id }] : [])];
-  };
-  return changeMemories(pipeline, target, id, change, WITHOUT_DERIVED);
-}
-
-/** Removes a memory with its revisions, and the scope's profile and summary. */
-export async function removeMemory(pipeline: Stored, target: ScopeTarget, id: string): Promise<void> {
-  const { store } = pipeline;
-  await commitPlan(pipeline, target, async () => {
-    const revision = await store.revision(target.id, target.options);
-    const [memory] = await store.get(target.id, [id], target.options);
-    if (!memory) throw notFound(`There is no memory ${quote(id)}.`);
-    // The store drops derived notes with it.
-    return { revision, operations: [{ op: 'remove', id }] };
+    const ended = isEnded ? [putOf({ ...last, validTo, supersededBy: id })] : [];
+    return [putOf(withoutEnd(memory)), ...ended, ...WITHOUT_DERIVED];
   });
 }
 
-/** Commits the memories that `change` makes of a memory, with their new confidence, and more. */
-async function changeMemories(
+/** Removes a memory with its revisions. The store drops the scope's profile and summary with it. */
+export function removeMemory(pipeline: Stored, target: ScopeTarget, id: string): Promise<void> {
+  return changeMemory(pipeline, target, id, async () => [{ op: 'remove', id }]);
+}
+
+/** Commits the operations that `change` makes of a memory. */
+async function changeMemory(
   pipeline: Stored,
   target: ScopeTarget,
   id: string,
-  change: (memory: Memory) => Promise<readonly MemoryDraft[]>,
-  more: readonly MemoryOperation[] = [],
+  change: (memory: Memory) => Promise<readonly MemoryOperation[]>,
 ): Promise<void> {
   const { store } = pipeline;
   await commitPlan(pipeline, target, async () => {
     const revision = await store.revision(target.id, target.options);
     const [memory] = await store.get(target.id, [id], target.options);
     if (!memory) throw notFound(`There is no memory ${quote(id)}.`);
-    const changed = await change(memory);
-    const puts = changed.map((one): MemoryOperation => ({ op: 'put', memory: withConfidence(one) }));
-    return { revision, operations: [...puts, ...more] };
+    return { revision, operations: await change(memory) };
   });
+}
+
+/** Writes a memory, with the confidence that its sources and outcomes give. */
+function putOf(memory: MemoryDraft): MemoryOperation {
+  return { op: 'put', memory: withConfidence(memory) };
 }
 
 /** The memory that replaced this one, the one that replaced that, and so on; up to one that holds or that was removed. */
