@@ -156,6 +156,52 @@ describe('the answer of the model', () => {
   });
 });
 
+describe('a source is added only to a memory that says what it says', () => {
+  test('so what a memory with a key has said before is a fact of its own', async () => {
+    const { memory, clock, scope, store } = setUp({ model: undefined });
+    for (const city of ['Paris', 'Berlin']) {
+      clock.now += 1000;
+      await memory.create({ scope, memory: { text: `The user lives in ${city}.`, key: 'home' } });
+    }
+    await memory.create({ scope, memory: 'The user lives in Paris.' });
+    expect(await textsOf(store)).toEqual(['The user lives in Berlin.', 'The user lives in Paris.']);
+  });
+
+  const tea = 'The user likes tea.';
+  const green = 'The user likes green tea from Uji most.';
+  const four = 'The user drinks tea at four.';
+  const both = 'The user likes tea, above all green tea from Uji.';
+  const update = (fact: number, text: string) => ({ new: fact, op: 'UPDATE', existing: [1], text });
+
+  test.each([
+    ['a second sentence for the same memory', 'explicit', [update(1, both), update(2, 'The user likes tea at four.')]],
+    [
+      'a sentence for a memory that is replaced',
+      'explicit',
+      [update(1, both), { new: 2, op: 'DELETE', existing: [1] }],
+    ],
+    ['a sentence of a less trusted source', 'implicit', [update(1, both), { new: 2, op: 'CREATE' }]],
+  ] as const)('so %s becomes a memory', async (_, type, answer) => {
+    const { memory, model, scope, store } = setUp();
+    await memory.create({ scope, memory: tea });
+    model.reply(operations(...answer));
+    await memory.ingest({ scope, source: { id: 'import', type }, memories: [green, four], wait: true });
+    const isReplaced = answer.some(({ op }) => op === 'DELETE');
+    expect(await textsOf(store)).toEqual([four, green, ...(isReplaced ? [] : [tea])]);
+  });
+
+  test('so a memory with a key keeps the statement of its source', async () => {
+    const { memory, model, clock, scope, store } = setUp();
+    const home = (city: string) => ({ text: `The user lives in ${city}.`, key: 'home' });
+    await memory.create({ scope, memory: home('Paris') });
+    model.reply(operations(update(1, 'The user lives in Paris with a dog.')));
+    await memory.create({ scope, memory: 'The user has a dog that lives in Paris.' });
+    clock.now += 1000;
+    await memory.create({ scope, memory: home('Berlin') });
+    expect(await textsOf(store)).toEqual(['The user has a dog that lives in Paris.', 'The user lives in Berlin.']);
+  });
+});
+
 describe('a contradiction', () => {
   test('of 100 pairs leaves one that holds; the old one is readable as of then, and can be restored', async () => {
     const { memory, clock, model, scope, store } = setUp({ otherwise: operations() });

@@ -195,11 +195,12 @@ describe('a procedure', () => {
 
   test('that was given as a text is joined with one that has steps, as a text', async () => {
     const { memory, scope, store, learn, known } = procedures();
-    const text = 'To change a flight: book anew.';
-    await memory.create({ scope, memory: { kind: 'procedural', text } });
-    await learn('a', 1, draft('Cancel.', 'Book.'), update('To change a flight, cancel it and book anew.'));
-    // An implicit source does not change the text of an explicit one.
-    expect(await known()).toMatchObject({ text, sources: [{ statement: text }, { id: 'a' }], successes: 2 });
+    const statement = 'To change a flight: book anew.';
+    const given = { kind: 'procedural' as const, text: statement };
+    await memory.create({ scope, memory: given, source: { id: 'given', type: 'implicit' } });
+    const text = 'To change a flight, cancel it and book anew.';
+    await learn('a', 1, draft('Cancel.', 'Book.'), update(text));
+    expect(await known()).toMatchObject({ text, sources: [{ statement }, { id: 'a' }], successes: 2 });
     await memory.forgetSource({ scope, source: (await store.query(ID)).items[0]!.memory.sources[0]!.id });
     expect(await known()).toMatchObject({ data: { steps: ['Cancel.', 'Book.'] }, successes: 1 });
   });

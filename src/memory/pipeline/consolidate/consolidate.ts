@@ -100,8 +100,8 @@ async function addWithSuccessors(
   }
 }
 
-/** Asks for the operations. One that is still impossible after the repair is left out. */
-function askOperations(
+/** Asks for the operations. One that is still impossible after the repair is left out: its fact becomes a memory. */
+async function askOperations(
   ask: AskModel,
   known: readonly MemoryDraft[],
   facts: readonly Candidate[],
@@ -116,7 +116,7 @@ function askOperations(
   };
   const list = (texts: readonly { text: string }[]) =>
     texts.map(({ text }, i) => `${i + 1}.\n${markedLines(text)}`).join('\n');
-  return ask({
+  const { operations: answered } = await ask({
     system: INSTRUCTIONS,
     prompt: `Existing memories:\n${list(known)}\n\nNew facts:\n${list(facts)}\n\nAnswer the operations.`,
     schema: Answer,
@@ -127,7 +127,14 @@ function askOperations(
       if (twice !== undefined) return `new fact ${twice} has two operations.`;
       return operations.map(operationFault).find((wrong) => wrong !== undefined);
     },
-  }).then(({ operations }) => operations.filter((operation) => operationFault(operation) === undefined));
+  });
+  const possible = answered.filter((operation) => operationFault(operation) === undefined);
+  // The sentence of an UPDATE does not say what another operation makes of the memory.
+  const hasRival = ({ existing: [memory] = [] }: Operation, i: number) =>
+    possible.some(
+      (one, j) => j !== i && (one.op === 'UPDATE' || one.op === 'DELETE') && one.existing?.includes(memory!),
+    );
+  return possible.filter((operation, i) => operation.op !== 'UPDATE' || !hasRival(operation, i));
 }
 
 /** Carries out an operation. Returns a reason if the candidate must wait for a decision. */

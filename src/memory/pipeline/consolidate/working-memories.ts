@@ -40,10 +40,14 @@ export class WorkingMemories {
     return [...this.#touched].map((id) => this.#memories.get(id)!);
   }
 
-  /** The memory that has the candidate's words as its text, or as the statement of a source. */
+  /**
+   * The memory that has the candidate's words as its text, or as the statement of a source. The text of a memory with a key need not say what
+   * all its sources state.
+   */
   findSame({ text, kind }: Candidate): MemoryDraft | undefined {
     const key = sameFactKey(text);
-    const textsOf = ({ text: own, sources }: MemoryDraft) => [own, ...sources.map(({ statement }) => statement)];
+    const textsOf = ({ text: own, sources, key: keyOfFact }: MemoryDraft) =>
+      keyOfFact === undefined ? [own, ...sources.map(({ statement }) => statement)] : [own];
     return [...this.#memories.values()].find(
       (memory) =>
         memory.validTo === undefined &&
@@ -76,18 +80,20 @@ export class WorkingMemories {
     else this.#addSource(memory, candidate, {});
   }
 
-  /** Adds the candidate's source to a memory, and replaces the text by one that states both facts. */
+  /**
+   * Adds the candidate's source to a memory, and replaces the text by one that states both facts. Creates a memory instead if the text would
+   * not keep to that: a less trusted source does not change it, and that of a memory with a key is the statement of one source.
+   */
   update(memory: MemoryDraft, candidate: Candidate, text: string): void {
+    const { source, data, schemaId } = candidate;
     // Once the list of sources is full, `forgetSource` would not find what this one adds to the text.
-    if (isFull(memory.sources)) {
+    if (memory['key'] !== undefined || source.trust < trustOf(memory) || isFull(memory.sources)) {
       this.create(candidate);
       return;
     }
-    const { source, data, schemaId } = candidate;
     const procedure = memory.kind === 'procedural' ? procedureOf([...memory.sources, source]) : undefined;
-    const isTrusted = source.trust >= trustOf(memory);
     const members = { text, ...(data !== undefined && { data }), ...(schemaId !== undefined && { schemaId }) };
-    this.#addSource(memory, candidate, procedure ?? (isTrusted ? members : {}));
+    this.#addSource(memory, candidate, procedure ?? members);
   }
 
   /**
