@@ -434,6 +434,37 @@ describe('one session', () => {
     }
   });
 
+  const works = (city: string, message: number) => ({ text: `The user works in ${city}.`, messages: [message] });
+  const replacing = operations({ new: 1, op: 'DELETE', existing: [1] });
+
+  test.each([
+    ['in their order', [works('Paris', 0), works('Berlin', 2)]],
+    ['the correction first', [works('Berlin', 2), works('Paris', 0)]],
+  ])('corrects what it has just repeated: %s', async (_, facts) => {
+    for (const key of [undefined, 'work']) {
+      let found: object[] = [works('Paris', 0)];
+      const { memory, clock, scope, store } = setUp({
+        extract: () => found.map((fact) => ({ ...fact, ...(key !== undefined && { key }) }) as never),
+        otherwise: replacing,
+      });
+      const learn = (id: string, ...messages: ReturnType<typeof user>[]) =>
+        memory.ingest({ scope, source: { id }, messages, wait: true });
+      await learn('a', user('I work in Paris.'));
+      clock.now += 1000;
+      found = facts;
+      await learn('b', user('You know that I work in Paris?'), says('Yes.'), user('Berlin from now on.'));
+      expect(await textsOf(store)).toEqual(['The user works in Berlin.']);
+    }
+  });
+
+  test('corrects in a list what it has just repeated', async () => {
+    const { memory, scope, store } = setUp({ otherwise: replacing });
+    await memory.create({ scope, memory: 'The user works in Paris.' });
+    const memories = ['The user works in Paris.', 'The user works in Berlin.'];
+    await memory.ingest({ scope, source: { id: 'form', type: 'explicit' }, memories, wait: true });
+    expect(await textsOf(store)).toEqual(['The user works in Berlin.']);
+  });
+
   const home = (city: string, isExplicit: boolean, key?: string) => ({
     text: `The user lives in ${city}.`,
     isExplicit,

@@ -42,10 +42,18 @@ export function withSources(memory: MemoryDraft, sources: readonly MemorySource[
 
 /** The strongest source, which is the most trusted, then the newest, then the last one; and all sources with the same statement. */
 export function strongestOf(sources: readonly MemorySource[]): { best: MemorySource; agreeing: MemorySource[] } {
-  const isStronger = (a: MemorySource, b: MemorySource) => (a.trust === b.trust ? a.at >= b.at : a.trust > b.trust);
+  const isStronger = (a: MemorySource, b: MemorySource) => {
+    if (a.trust !== b.trust) return a.trust > b.trust;
+    return a.at === b.at ? !isLaterPart(b, a) : a.at > b.at;
+  };
   const best = sources.reduce((strongest, source) => (isStronger(source, strongest) ? source : strongest));
   const key = sameFactKey(best.statement);
   return { best, agreeing: sources.filter(({ statement }) => sameFactKey(statement) === key) };
+}
+
+/** Whether a source is a later part of a conversation than another. What one job reads has one time. */
+export function isLaterPart({ id, from }: MemorySource, earlier: MemorySource): boolean {
+  return id === earlier.id && from !== undefined && earlier.to !== undefined && from >= earlier.to;
 }
 
 /** A counter of a memory. */

@@ -3,7 +3,7 @@ import { jsonBytes } from '../../../json/size.ts';
 import type { Memory, MemoryDraft, MemorySource } from '../../../store/memory/contract.ts';
 import type { MemoryChangeCounts } from '../../types.ts';
 import type { Candidate } from '../extract/candidate.ts';
-import { countOf, strongestOf, trustOf, withConfidence, withSources } from './confidence.ts';
+import { countOf, isLaterPart, strongestOf, trustOf, withConfidence, withSources } from './confidence.ts';
 import { sameFactKey } from './duplicates.ts';
 import { procedureOf } from './procedures.ts';
 
@@ -97,8 +97,8 @@ export class WorkingMemories {
   }
 
   /**
-   * Decides between a candidate and the memories that it contradicts: by trust, then time, then the number of sources. The loser is kept as
-   * a memory that does not hold. Returns false, and does nothing, if the job would invalidate too many memories.
+   * Decides between a candidate and the memories that it contradicts, by {@link isStronger}. The loser is kept as a memory that does not
+   * hold. Returns false, and does nothing, if the job would invalidate too many memories.
    */
   supersede(memories: readonly MemoryDraft[], candidate: Candidate): boolean {
     const stronger = memories.find((memory) => isStronger(memory, candidate.source));
@@ -130,7 +130,8 @@ export class WorkingMemories {
       return true;
     }
     // A source replaces its earlier statements, except those that it made with more trust.
-    const isReplaced = ({ id, trust }: MemorySource) => id === source.id && trust <= source.trust;
+    const isReplaced = (one: MemorySource) =>
+      one.id === source.id && one.trust <= source.trust && !isLaterPart(one, source);
     const others = memory.sources.filter((one) => !isReplaced(one));
     const sources = [...(isFull(others) ? others.slice(1) : others), source];
     const strongest = strongestStatement(sources);
@@ -220,8 +221,7 @@ function isKnownFact(memory: MemoryDraft, source: MemorySource, successor: Memor
   if (memory.validTo === undefined && isSameFact(memory.text, source.statement)) return true;
   // The statement was replaced. It counts as new if its own source replaced it, or if it comes from later messages of the session.
   const isOfSuccessor = successor?.sources.some(({ id }) => id === source.id);
-  const isLater = source.from !== undefined && earlier.to !== undefined && source.from >= earlier.to;
-  return !isOfSuccessor && !isLater;
+  return !isOfSuccessor && !isLaterPart(source, earlier);
 }
 
 /** Whether a source states what it stated before, with no more trust. */
@@ -246,13 +246,18 @@ function isFull(sources: readonly MemorySource[]): boolean {
   return sources.length >= MAX_SOURCES || jsonBytes(sources, MAX_SOURCE_BYTES) > MAX_SOURCE_BYTES;
 }
 
-/** Whether a memory prevails over a source that contradicts it: by trust, then time, then the number of sources. */
-function isStronger(memory: MemoryDraft, { trust, at }: MemorySource): boolean {
+/**
+ * Whether a memory prevails over a source that contradicts it: by trust, then time, then the number of sources. What one source says at one
+ * time are parts of a conversation, of which the later one counts, or statements of a list, of which the last one counts.
+ */
+function isStronger(memory: MemoryDraft, source: MemorySource): boolean {
   const known = trustOf(memory);
-  if (known !== trust) return known > trust;
+  if (known !== source.trust) return known > source.trust;
   const last = memory.sources
-    .map((source) => source.at)
+    .map(({ at }) => at)
     .toSorted()
     .at(-1)!;
-  return last === at ? memory.sources.length > 1 : last > at;
+  if (last !== source.at) return last > source.at;
+  const own = memory.sources.filter(({ id, at }) => id === source.id && at === last);
+  return own.length > 0 ? own.some((one) => isLaterPart(one, source)) : memory.sources.length > 1;
 }
