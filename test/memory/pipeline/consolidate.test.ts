@@ -315,6 +315,19 @@ describe('a fact with a key', () => {
     ]);
   });
 
+  test('takes the place of one that has expired, however trusted that was', async () => {
+    const { memory, clock, scope, store } = setUp({ model: undefined });
+    const status = (text: string) => ({ text: `The user is ${text}.`, key: 'status' });
+    const expiresAt = new Date(clock.now + 1000).toISOString();
+    await memory.create({ scope, memory: { ...status('on holiday'), expiresAt } });
+    clock.now += 1000;
+    await memory.create({ scope, memory: status('at work'), source: { id: 'chat', type: 'implicit' } });
+    expect(await all(store)).toMatchObject([{ text: 'The user is at work.', sources: [{ id: 'chat' }] }]);
+    expect((await all(store))[0]!.expiresAt).toBeUndefined();
+    const { memories } = await memory.search({ scope, query: 'work' });
+    expect(memories.map((hit) => hit.memory.text)).toEqual(['The user is at work.']);
+  });
+
   test('said at the same time is the later one', async () => {
     const { memory, scope, store } = setUp({ model: undefined });
     for (const city of ['Paris', 'Berlin', 'Oslo']) await memory.create({ scope, memory: home(city) });

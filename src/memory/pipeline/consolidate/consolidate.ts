@@ -1,6 +1,7 @@
 import { z } from 'genkit';
 import { markedLines } from '../../../session/log/transcript.ts';
 import type { Memory, MemoryDraft } from '../../../store/memory/contract.ts';
+import { isExpired } from '../../../store/memory/version.ts';
 import type { AskModel } from '../extract/ask-model.ts';
 import type { Candidate } from '../extract/candidate.ts';
 import type { Guard } from '../guard/judge-text.ts';
@@ -56,6 +57,7 @@ export async function consolidate(request: {
     working,
     get,
     keyed.flatMap(({ key }) => keyedIds(key!)),
+    Date.parse(keyed[0]?.source.at ?? ''),
   );
   const quarantined: { candidate: Candidate; reason: string }[] = [];
   for (const candidate of candidates) {
@@ -85,17 +87,18 @@ export async function consolidate(request: {
   return { working, quarantined };
 }
 
-/** Adds memories with these ids, those that replaced them, and so on. */
+/** Adds memories with these ids, those that replaced them, and so on. One that has expired at the time of the new facts counts as removed. */
 async function addWithSuccessors(
   working: WorkingMemories,
   get: (ids: readonly string[]) => Promise<readonly Memory[]>,
   ids: readonly string[],
+  time: number,
 ): Promise<void> {
   const seen = new Set<string>();
   for (let next = ids; next.length > 0;) {
     for (const id of next) seen.add(id);
     const memories = await get(next);
-    for (const memory of memories) working.add(memory);
+    for (const memory of memories) if (!isExpired(memory, time)) working.add(memory);
     next = [...new Set(memories.flatMap(({ supersededBy: id }) => (id === undefined || seen.has(id) ? [] : [id])))];
   }
 }
