@@ -83,6 +83,7 @@ export interface EndedSession {
 export interface AttachedMemory {
   /**
    * The memory tools for one model call in a custom agent: `ai.generate({ tools: attached.tools() })`. Other agents get them automatically.
+   * `forget_memory` refuses here, because it is unknown whether the user alone asked, or a tool has answered since.
    */
   tools(): ToolArgument[];
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { GenkitError } from 'genkit';
-import { dataLoss } from '../../../src/errors.ts';
+import { dataLoss, quote } from '../../../src/errors.ts';
 import { freeze } from '../../../src/json/immutable.ts';
 import type { Sealer } from '../../../src/store/encryption/encryption.ts';
 import type { MemoryChanges, MemoryScopeId } from '../../../src/store/memory/contract.ts';
@@ -274,7 +274,7 @@ export class MemoryLog {
 
   #damaged(): GenkitError {
     return dataLoss(
-      `The memories of ${describeMemoryScope(this.#key)} can't be read: their log is damaged. Restore it from a backup.`,
+      `The memories of ${describeMemoryScope(this.#key)} can't be read: their log ${quote(this.path)} is damaged. Restore it from a backup.`,
     );
   }
 }
