@@ -13,14 +13,17 @@ export interface RankedMemory extends Pick<ScoreParts, 'lexical' | 'semantic' | 
   readonly memory: Memory;
   /** The time of its last source, in ms since 1970. */
   readonly saidAt: number;
+  /** Whether it says the same as the query. It is never left out. */
+  readonly isSame?: boolean;
 }
 
 /** Joins the hits by words and by meaning, most relevant first. Uses reciprocal ranks if both have hits. */
 export function fuse({ hits, coverage }: LexicalHits, nearest: readonly MemoryHit[]): RankedMemory[] {
-  const best = hits[0]?.score ?? 0;
-  const words = hits.map(({ memory, score, saidAt }, rank): RankedMemory => {
+  // A memory that says the same as the query may be the only hit, and have no score.
+  const best = hits[0]?.score || 1;
+  const words = hits.map(({ memory, score, saidAt, isSame }, rank): RankedMemory => {
     const relevance = nearest.length > 0 ? rankShare(rank) / 2 : (score / best) * Math.min(1, 2 * coverage);
-    return { memory, saidAt, lexical: score, semantic: undefined, relevance };
+    return { memory, saidAt, isSame, lexical: score, semantic: undefined, relevance };
   });
   if (nearest.length === 0) return words;
   const found = new Map(words.map((candidate) => [candidate.memory.id, candidate]));
@@ -28,10 +31,11 @@ export function fuse({ hits, coverage }: LexicalHits, nearest: readonly MemoryHi
     const known = found.get(memory.id);
     const share = hits.length > 0 ? rankShare(rank) / 2 : Math.max(0, similarity);
     const relevance = (known?.relevance ?? 0) + share;
-    const saidAt = lastSaid(memory);
-    found.set(memory.id, { memory, saidAt, lexical: known?.lexical, semantic: similarity, relevance });
+    const [saidAt, isSame] = [lastSaid(memory), known?.isSame ?? false];
+    found.set(memory.id, { memory, saidAt, isSame, lexical: known?.lexical, semantic: similarity, relevance });
   });
-  return [...found.values()].sort((a, b) => b.relevance - a.relevance).slice(0, CANDIDATES);
+  const order = (a: RankedMemory, b: RankedMemory) => Number(b.isSame) - Number(a.isSame) || b.relevance - a.relevance;
+  return [...found.values()].sort(order).slice(0, CANDIDATES);
 }
 
 /** Sorts the candidates by the reranker's numbers, which are in the same order. The greatest is the most relevant. */
@@ -41,19 +45,23 @@ export function reorder(candidates: readonly RankedMemory[], ranks: readonly num
   return ranked.map(({ candidate }, rank) => ({ ...candidate, relevance: rankShare(rank) }));
 }
 
-/** The best `k` by their scores, best first. */
+/** The best `k` by their scores, best first. One that says the same as the query takes the last place if its score is too low for another. */
 export function chooseBest(
   candidates: readonly RankedMemory[],
   { k, time, weights }: { k: number; time: number; weights: Required<SearchWeights> },
 ): FoundMemory[] {
   const best: { candidate: RankedMemory; recency: number; score: number }[] = [];
+  let same: (typeof best)[number] | undefined;
   for (const candidate of candidates) {
     const { memory, saidAt, relevance } = candidate;
     const recency = 0.5 ** (Math.max(0, time - saidAt) / weights.halfLifeMs);
     const sum = relevance + weights.recency * recency + weights.importance * memory.importance;
     const score = sum * (1 - weights.confidence + weights.confidence * memory.confidence);
-    insertBest(best, { candidate, recency, score }, k, (one) => one.score);
+    const scored = { candidate, recency, score };
+    insertBest(best, scored, k, (one) => one.score);
+    if (candidate.isSame) same = scored;
   }
+  if (same && !best.includes(same)) best[k - 1] = same;
   return best.map(({ candidate: { memory, lexical, semantic, relevance }, recency, score }) => {
     const { importance, confidence } = memory;
     // Written out: with spreads this function took several times as long.

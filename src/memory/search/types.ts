@@ -109,7 +109,7 @@ export interface MemorySearchReport {
 
 /** The result of a search. */
 export interface MemorySearchResult {
-  /** Best first. */
+  /** Best first. If a memory says just what the query says, it is one of them, unless `minScore` leaves it out. */
   readonly memories: FoundMemory[];
   /** How the search went. */
   readonly report: MemorySearchReport;

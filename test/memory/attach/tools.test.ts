@@ -3,7 +3,7 @@ import { z, type Part } from 'genkit';
 import { InMemorySessionStore } from 'genkitx-agents';
 import { piiRules, redacting } from 'genkitx-agents/privacy';
 import { describe, expect, test, vi } from 'vitest';
-import { operations } from '../pipeline/support.ts';
+import { operations, range } from '../pipeline/support.ts';
 import { ADA, agentWithMemory, BOB, draft, linesOf, remember, textsOf } from './support.ts';
 
 const calls = (name: string, input: object): Part[] => [{ toolRequest: { name, ref: '1', input } }];
@@ -69,6 +69,21 @@ describe('the tools of a memory', () => {
       expect.stringMatching(/^Nothing was forgotten(?:.|\n)*- The user programs in C#\./),
     ]);
     expect(await textsOf(memories)).toEqual(kept);
+  });
+
+  test('forget what the user names among many similar memories that are more trusted', async () => {
+    const card = (number: number) => `Riesling Smaragd Wachau vintage tasting score card number ${number}.`;
+    const { memory, memories, scope, chat } = agentWithMemory({
+      memory: { model: undefined, generate: { everyTurns: 100 } },
+      attach: { tools: ['forget_memory'] },
+      replies: [calls('forget_memory', { memory: card(150) }), 'Done.'],
+    });
+    const others = range(100, 114).map(card);
+    await remember(memory, scope, ...range(0, 200).map((i) => `Fact ${i}.`), ...others);
+    await memory.ingest({ scope, source: { id: 'shop', trust: 0.3 }, memories: [card(150)], wait: true });
+    await chat().send(`Forget this: ${card(150)}`);
+    const left = (await textsOf(memories)).filter((text) => text.startsWith('Riesling'));
+    expect(left).toEqual(others);
   });
 
   test('forget nothing after a tool has answered, nothing of other users, and nothing of an app', async () => {

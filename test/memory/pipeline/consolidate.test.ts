@@ -1,7 +1,7 @@
 /** How new facts meet what is known. */
 import type { Memory, MemoryStore } from 'genkitx-agents/memory';
 import { describe, expect, test } from 'vitest';
-import { extraction, ID, model as says, operations, setUp, textsOf, user } from './support.ts';
+import { extraction, ID, model as says, operations, range, setUp, textsOf, user } from './support.ts';
 
 async function all(store: MemoryStore): Promise<Memory[]> {
   const { items } = await store.query(ID, { filter: { includeInvalid: true }, k: 1000 });
@@ -78,6 +78,29 @@ describe('duplicates', () => {
     for (const id of ['a', 'b']) await memory.create({ scope, memory: text, source: { id } });
     expect(await all(store)).toMatchObject([{ text, sources: [{ id: 'a' }, { id: 'b' }] }]);
   });
+});
+
+test('a duplicate is found among many similar memories that are more trusted', async () => {
+  const { memory, scope, store } = setUp({ model: undefined });
+  const card = (number: number) => `Riesling Smaragd Wachau vintage tasting score card number ${number}.`;
+  await memory.ingest({ scope, source: { id: 'fill' }, memories: range(0, 200).map((i) => `Fact ${i}.`), wait: true });
+  await memory.ingest({ scope, source: { id: 'shop' }, memories: range(100, 114).map(card), wait: true });
+  for (const id of ['a', 'b', 'c'])
+    await memory.ingest({ scope, source: { id, type: 'tool' }, memories: [card(150)], wait: true });
+  const found = (await all(store)).filter(({ text }) => text === card(150));
+  expect(found).toMatchObject([{ sources: [{ id: 'a' }, { id: 'b' }, { id: 'c' }] }]);
+});
+
+test('a duplicate is found among memories with the same words in another order', async () => {
+  const { memory, scope, store } = setUp({ model: undefined });
+  const names = ['Ann', 'Bob', 'Cid', 'Dan'];
+  const orders = (some: string[]): string[][] =>
+    some.length === 0
+      ? [[]]
+      : some.flatMap((one) => orders(some.filter((name) => name !== one)).map((rest) => [one, ...rest]));
+  const texts = orders(names).map(([a, b, c, d]) => `${a} reports to ${b}, ${b} to ${c}, ${c} to ${d}.`);
+  for (const id of ['a', 'b', 'c']) await memory.ingest({ scope, source: { id }, memories: texts, wait: true });
+  expect(await textsOf(store)).toEqual(texts.toSorted());
 });
 
 describe('the answer of the model', () => {

@@ -13,7 +13,7 @@ export function sameFactKey(text: string): string {
   return text
     .normalize('NFC')
     .trim()
-    .replace(/\s+/g, ' ')
+    .replace(/\s\s+|[^\S ]/g, ' ')
     .replace(/^./u, (first) => first.toLowerCase())
     .replace(THE, '')
     .replace(END, '')

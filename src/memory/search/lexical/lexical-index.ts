@@ -2,6 +2,7 @@ import { jsonEqual } from '../../../json/value.ts';
 import type { Memory } from '../../../store/memory/contract.ts';
 import { endOf } from '../../../store/memory/version.ts';
 import { insertBest } from '../../../store/parts/insert-best.ts';
+import { sameFactKey } from '../../pipeline/consolidate/duplicates.ts';
 import { lastSaid } from '../rank.ts';
 import { asksTime, dateTerms, findDateTerms, namesTime } from './dates.ts';
 import { DialogueMap, isMessage } from './dialogue.ts';
@@ -25,6 +26,8 @@ export interface LexicalHit {
   readonly score: number;
   /** The time of its last source, in ms since 1970. */
   readonly saidAt: number;
+  /** Whether it says the same as the query, by {@link sameFactKey}. Of several such memories only one is marked. */
+  readonly isSame: boolean;
 }
 
 /** The memories that a search is for. */
@@ -68,6 +71,8 @@ export class LexicalIndex {
   readonly #ends: number[] = [];
   /** By number, the speaker of each message. */
   readonly #speakerOf: (Speaker | undefined)[] = [];
+  /** By number, the hash of each memory's {@link sameFactKey}. */
+  readonly #hashes: number[] = [];
   /** By number, whether it is a message that names a time. */
   readonly #namesTime: boolean[] = [];
   /** By the terms of their names, the speakers of the messages. */
@@ -99,6 +104,7 @@ export class LexicalIndex {
     this.#numbers.set(memory.id, number);
     this.#keep(number, memory);
     this.#speakerOf[number] = this.#addSpeaker(memory);
+    this.#hashes[number] = hashOf(sameFactKey(memory.text));
     this.#namesTime[number] = isMessage(memory) && namesTime(memory.text);
     this.#dialogue.add(number, memory);
   }
@@ -127,7 +133,7 @@ export class LexicalIndex {
     return number === undefined ? undefined : this.#memories[number];
   }
 
-  /** The best memories, at most `limit`. */
+  /** The best memories, at most `limit`; one that says the same as the query is always among them. */
   search(query: string, { time, isWanted }: LexicalFilter, limit: number): LexicalHits {
     if (this.size === 0) return { hits: [], coverage: 0 };
     const fits = (number: number): boolean =>
@@ -158,12 +164,27 @@ export class LexicalIndex {
       const isBetter = best.length < limit || scores[number]! > scores[best[limit - 1]!]!;
       if (isBetter && fits(number)) insertBest(best, number, limit, (one) => scores[one]!);
     }
+    const same = this.#sameAs(query, fits);
+    if (same !== undefined && !best.includes(same)) best[Math.min(best.length, limit - 1)] = same;
     const bestHits = best.map((number) => ({
       memory: this.#memories[number]!,
       score: scores[number]!,
       saidAt: this.#saidAt[number]!,
+      isSame: number === same,
     }));
     return { hits: bestHits, coverage: Math.min(1, mostTerms / Math.max(1, Math.min(wordCount, MAX_TERMS))) };
+  }
+
+  /** The number of a memory that says the same as a text. */
+  #sameAs(text: string, fits: (number: number) => boolean): number | undefined {
+    const key = sameFactKey(text);
+    const hash = hashOf(key);
+    let number = -1;
+    while ((number = this.#hashes.indexOf(hash, number + 1)) >= 0) {
+      const memory = this.#memories[number];
+      if (memory && fits(number) && sameFactKey(memory.text) === key) return number;
+    }
+    return undefined;
   }
 
   /** The terms of a query, for which each word is stemmed in each language of the scope; and how many they are in one language. */
@@ -213,6 +234,13 @@ export class LexicalIndex {
     this.#speakerOf[number] = undefined;
     if (speaker && --speaker.messages === 0) this.#speakers.delete(speaker.key);
   }
+}
+
+/** A whole number of 32 bits. */
+function hashOf(text: string): number {
+  let hash = 0;
+  for (let i = 0; i < text.length; i++) hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0;
+  return hash;
 }
 
 /** The terms of the day on which a message was said. */
