@@ -141,6 +141,7 @@ function draft({ id, session, index, at, speaker, text }: CorpusMessage, dialogu
   return {
     id: dialogue + id,
     kind: 'declarative',
+    role: 'user',
     text: words,
     topics: [],
     importance: 0.5,

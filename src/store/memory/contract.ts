@@ -111,7 +111,8 @@ export interface Memory {
   readonly expiresAt?: string;
   /** Where it comes from, oldest first; at least one. */
   readonly sources: readonly MemorySource[];
-  /** Further members of JSON come back as they were saved, say `approvedAt` of an app's memory or `successes` of a procedure. */
+  /** Further members of JSON come back as they were saved, say `approvedAt` of an app's memory, `successes` of a
+   * procedure, or the `role` of a message that was kept word for word. */
   readonly [member: string]: unknown;
 }
 

@@ -135,6 +135,12 @@ describe('what is found', () => {
     expect(shares['fact']).toBeGreaterThan(shares['s1-0']!);
   });
 
+  it('gives no part of a score to facts that were learned from messages beside', async () => {
+    const facts = [message('s', 0, 'The user asked for wine.'), message('s', 1, 'The user is ill.')];
+    await put(store, ADA, ...facts.map((one) => ({ ...one, role: undefined })));
+    expect(await find('wine')).toEqual(['s-0']);
+  });
+
   it('counts each word of a query once among neighbours, where it weighs most', async () => {
     await put(
       store,
@@ -284,7 +290,7 @@ describe('what is found', () => {
   it('finds a message by the month in which it was said', async () => {
     const [source] = draft('', '').sources;
     const said = (id: string, at: string) =>
-      draft(id, 'We went hiking', { sources: [{ ...source!, sessionId: id, from: 0, to: 1, at }] });
+      draft(id, 'We went hiking', { role: 'user', sources: [{ ...source!, sessionId: id, from: 0, to: 1, at }] });
     await put(store, ADA, said('may', '2025-05-08T10:00:00Z'), said('june', '2025-06-08T10:00:00Z'));
     expect((await find('Where did we hike in May 2025?'))[0]).toBe('may');
     expect((await find('Where did we hike in June?'))[0]).toBe('june');

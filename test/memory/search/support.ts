@@ -25,6 +25,7 @@ export function draft(id: string, text: string, more: Partial<MemoryDraft> = {})
 export function message(session: string, index: number, text: string): MemoryDraft {
   const [source] = draft('', text).sources;
   return draft(`${session}-${index}`, text, {
+    role: 'user',
     sources: [{ ...source!, sessionId: session, from: index, to: index + 1 }],
   });
 }

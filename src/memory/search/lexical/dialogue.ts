@@ -27,9 +27,9 @@ interface DialogueSession {
   readonly messages: Map<number, Set<number>>;
 }
 
-/** Whether a source of a memory is exactly one message of a session. */
-export function isMessage({ sources }: Memory): boolean {
-  return sources.some(isPlace);
+/** Whether a memory is a message that was kept word for word. Facts that were learned from messages have nothing in common with their neighbours. */
+export function isMessage(memory: Memory): boolean {
+  return memory['role'] !== undefined;
 }
 
 function isPlace({ sessionId, from, to }: Memory['sources'][number]): boolean {
@@ -59,18 +59,19 @@ export class DialogueMap {
   /** What the last search found. */
   #found: number[] = [];
 
-  add(number: number, { sources, text }: Memory): void {
+  add(number: number, memory: Memory): void {
     this.#scores[number] = 0;
     this.#most[number] = 0;
     this.#isHit[number] = false;
     this.#forgetSurroundings();
-    this.#positions[number] = sources.filter(isPlace).map(({ sessionId, from }) => {
+    const places = isMessage(memory) ? memory.sources.filter(isPlace) : [];
+    this.#positions[number] = places.map(({ sessionId, from }) => {
       const session = this.#sessionOf(sessionId!);
       const there = session.messages.get(from!) ?? new Set();
       session.messages.set(from!, there.add(number));
       return { session, index: from! };
     });
-    this.#isQuestion[number] = this.#positions[number].length > 0 && QUESTION.test(text.slice(-END));
+    this.#isQuestion[number] = places.length > 0 && QUESTION.test(memory.text.slice(-END));
   }
 
   remove(number: number): void {

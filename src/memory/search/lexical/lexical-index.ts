@@ -19,6 +19,8 @@ const TIME_FACTOR = 1.4;
 /** The name before the text of a message: "Anna: I have moved." */
 const SPEAKER = /^\s*(\p{L}[\p{L}\p{M}.'’ -]{0,40}): /u;
 
+const NO_TERMS: string[] = [];
+
 /** A memory that has terms of a query, or is the neighbour of such a message. */
 export interface LexicalHit {
   readonly memory: Memory;
@@ -46,18 +48,6 @@ export interface LexicalHits {
   readonly coverage: number;
 }
 
-/** The speaker of messages. */
-interface Speaker {
-  readonly key: string;
-  /** The terms of the name. */
-  readonly name: readonly string[];
-  /** How many messages in the index are the speaker's. */
-  messages: number;
-  /** The last search that found one of them, and by what it multiplies their scores. */
-  search: number;
-  factor: number;
-}
-
 /** The terms of the memories of one scope. */
 export class LexicalIndex {
   readonly #vocabulary: Vocabulary;
@@ -69,16 +59,12 @@ export class LexicalIndex {
   readonly #saidAt: number[] = [];
   /** By number, the {@link endOf} of each memory. */
   readonly #ends: number[] = [];
-  /** By number, the speaker of each message. */
-  readonly #speakerOf: (Speaker | undefined)[] = [];
+  /** By number, the terms in the name of the speaker of each message. */
+  readonly #speakerOf: (readonly string[])[] = [];
   /** By number, the hash of each memory's {@link sameFactKey}. */
   readonly #hashes: number[] = [];
   /** By number, whether it is a message that names a time. */
   readonly #namesTime: boolean[] = [];
-  /** By the terms of their names, the speakers of the messages. */
-  readonly #speakers = new Map<string, Speaker>();
-  /** The number of the running search. */
-  #search = 0;
   readonly #dialogue = new DialogueMap();
   /** The languages of the memories, as numbers of the vocabulary. */
   readonly #languages = new Set<number>();
@@ -103,7 +89,7 @@ export class LexicalIndex {
     const number = this.#terms.put(memory);
     this.#numbers.set(memory.id, number);
     this.#keep(number, memory);
-    this.#speakerOf[number] = this.#addSpeaker(memory);
+    this.#speakerOf[number] = this.#speakerTerms(memory);
     this.#hashes[number] = hashOf(sameFactKey(memory.text));
     this.#namesTime[number] = isMessage(memory) && namesTime(memory.text);
     this.#dialogue.add(number, memory);
@@ -123,7 +109,6 @@ export class LexicalIndex {
     if (number === undefined) return;
     this.#numbers.delete(id);
     this.#memories[number] = undefined;
-    this.#removeSpeaker(number);
     this.#dialogue.remove(number);
     this.#terms.drop(number);
   }
@@ -147,17 +132,10 @@ export class LexicalIndex {
       hits = hits.slice(0, MAX_SPREADING);
     }
     const { found, scores } = this.#dialogue.spread({ ...matches, hits });
-    const running = ++this.#search;
     const isAboutTime = asksTime(query);
     for (const number of found) {
       if (isAboutTime && this.#namesTime[number]) scores[number]! *= TIME_FACTOR;
-      const speaker = this.#speakerOf[number];
-      if (speaker === undefined) continue;
-      if (speaker.search !== running) {
-        speaker.search = running;
-        speaker.factor = speaker.name.some((term) => terms.has(term)) ? SPEAKER_FACTOR : 1;
-      }
-      scores[number]! *= speaker.factor;
+      if (this.#speakerOf[number]!.some((term) => terms.has(term))) scores[number]! *= SPEAKER_FACTOR;
     }
     const best: number[] = [];
     for (const number of found) {
@@ -217,22 +195,11 @@ export class LexicalIndex {
     return content.map((word) => this.#vocabulary.stem(word, language));
   }
 
-  #addSpeaker(memory: Memory): Speaker | undefined {
-    const text = isMessage(memory) ? SPEAKER.exec(memory.text)?.[1] : undefined;
-    if (text === undefined) return undefined;
+  #speakerTerms(memory: Memory): string[] {
+    const speaker = isMessage(memory) ? SPEAKER.exec(memory.text)?.[1] : undefined;
+    if (speaker === undefined) return NO_TERMS;
     const { language } = this.#vocabulary.contentOf(this.#vocabulary.read(memory.text));
-    const name = this.#vocabulary.read(text).map((word) => this.#vocabulary.stem(word, language));
-    const key = name.join('\n');
-    const speaker = this.#speakers.get(key) ?? { key, name, messages: 0, search: 0, factor: 1 };
-    speaker.messages++;
-    this.#speakers.set(key, speaker);
-    return speaker;
-  }
-
-  #removeSpeaker(number: number): void {
-    const speaker = this.#speakerOf[number];
-    this.#speakerOf[number] = undefined;
-    if (speaker && --speaker.messages === 0) this.#speakers.delete(speaker.key);
+    return this.#vocabulary.read(speaker).map((word) => this.#vocabulary.stem(word, language));
   }
 }
 
