@@ -193,6 +193,46 @@ describe('a procedure', () => {
     expect(await known()).toMatchObject({ data: { steps: [...steps(1), ...steps(2)] } });
   });
 
+  test('keeps all its steps, and is another one if a single step differs', async () => {
+    const { memory, scope, learn, known } = procedures();
+    const step = (i: number) =>
+      `Step ${i}: compare page ${i} of the ledger with the bank's statement. `.padEnd(500, '財');
+    const steps = Array.from({ length: 40 }, (_, i) => step(i));
+    const task = '財'.repeat(300);
+    const text = `To ${task}:\n${steps.map((one, i) => `${i + 1}. ${one}`).join('\n')}`;
+    const changed = [...steps.slice(0, 39), 'Never post before the auditor has signed.'];
+    await learn('a', 1, JSON.stringify({ task, steps }));
+    expect(await known()).toMatchObject({ text, data: { steps } });
+    for (const id of ['b', 'c', 'd']) await learn(id, 1, JSON.stringify({ task, steps }));
+    expect(await known()).toMatchObject({ text, sources: [{ id: 'a' }], successes: 4 });
+    await learn('e', 1, JSON.stringify({ task, steps: changed }), operations());
+    const { items } = await memory.list({ scope });
+    expect(items.map(({ data }) => data)).toEqual([
+      { task, steps: changed },
+      { task, steps },
+    ]);
+  });
+
+  test('with other data is another one', async () => {
+    const { memory, scope, store } = setUp({ model: undefined });
+    const pay = (step: string) => ({ kind: 'procedural' as const, text: 'To pay: see the steps.', data: { step } });
+    for (const step of ['Ask.', 'Pay.', 'Ask.']) await memory.create({ scope, memory: pay(step) });
+    const { items } = await store.query(ID);
+    expect(items.map((hit) => [hit.memory.data, hit.memory['successes']])).toEqual([
+      [{ step: 'Ask.' }, 2],
+      [{ step: 'Pay.' }, 1],
+    ]);
+  });
+
+  test('counts each further session as a success when it has all the sources that it may have', async () => {
+    const { learn, known } = procedures();
+    for (let i = 0; i < 103; i++) await learn(`s${i}`, 1, draft('Book.'));
+    const full = await known();
+    expect([full['successes'], full.sources.length]).toEqual([103, 100]);
+    await learn('s99', 2, draft('Book.'));
+    expect(await known()).toMatchObject({ successes: 103 });
+  });
+
   test('that was given as a text is joined with one that has steps, as a text', async () => {
     const { memory, scope, store, learn, known } = procedures();
     const statement = 'To change a flight: book anew.';

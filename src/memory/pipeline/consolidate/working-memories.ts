@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { jsonBytes } from '../../../json/size.ts';
+import { jsonEqual } from '../../../json/value.ts';
 import type { Memory, MemoryDraft, MemorySource } from '../../../store/memory/contract.ts';
 import type { MemoryChangeCounts } from '../../types.ts';
 import type { Candidate } from '../extract/candidate.ts';
@@ -7,7 +8,7 @@ import { countOf, isLaterPart, strongestOf, trustOf, withConfidence, withSources
 import { sameFactKey } from './duplicates.ts';
 import { procedureOf } from './procedures.ts';
 
-/** The most sources of a memory, and their bytes. Further ones that say the same are only counted. */
+/** The most sources of a memory, and their bytes. Further ones that say the same are not kept; those of a procedure count as successes. */
 const MAX_SOURCES = 100;
 const MAX_SOURCE_BYTES = 128 * 1024;
 
@@ -41,18 +42,19 @@ export class WorkingMemories {
   }
 
   /**
-   * The memory that has the candidate's words as its text, or as the statement of a source. The text of a memory with a key need not say what
-   * all its sources state.
+   * The memory that has the candidate's words as its text, or as the statement of a source; of a procedure also its data. The text of a
+   * memory with a key need not say what all its sources state.
    */
-  findSame({ text, kind }: Candidate): MemoryDraft | undefined {
+  findSame({ text, kind, data }: Candidate): MemoryDraft | undefined {
     const key = sameFactKey(text);
-    const textsOf = ({ text: own, sources, key: keyOfFact }: MemoryDraft) =>
-      keyOfFact === undefined ? [own, ...sources.map(({ statement }) => statement)] : [own];
+    const isSame = (statement: string, known: unknown) =>
+      sameFactKey(statement) === key && (kind === 'declarative' || jsonEqual(known, data));
     return [...this.#memories.values()].find(
       (memory) =>
         memory.validTo === undefined &&
         memory.kind === kind &&
-        textsOf(memory).some((known) => sameFactKey(known) === key),
+        (isSame(memory.text, memory.data) ||
+          (memory['key'] === undefined && memory.sources.some((source) => isSame(source.statement, source.data)))),
     );
   }
 
@@ -86,12 +88,13 @@ export class WorkingMemories {
    */
   update(memory: MemoryDraft, candidate: Candidate, text: string): void {
     const { source, data, schemaId } = candidate;
+    const sources = [...memory.sources, source];
     // Once the list of sources is full, `forgetSource` would not find what this one adds to the text.
-    if (memory['key'] !== undefined || source.trust < trustOf(memory) || isFull(memory.sources)) {
+    if (memory['key'] !== undefined || source.trust < trustOf(memory) || exceedsLimits(sources)) {
       this.create(candidate);
       return;
     }
-    const procedure = memory.kind === 'procedural' ? procedureOf([...memory.sources, source]) : undefined;
+    const procedure = memory.kind === 'procedural' ? procedureOf(sources) : undefined;
     const members = { text, ...(data !== undefined && { data }), ...(schemaId !== undefined && { schemaId }) };
     this.#addSource(memory, candidate, procedure ?? members);
   }
@@ -133,7 +136,7 @@ export class WorkingMemories {
     const isReplaced = (one: MemorySource) =>
       one.id === source.id && one.trust <= source.trust && !isLaterPart(one, source);
     const others = memory.sources.filter((one) => !isReplaced(one));
-    const sources = [...(isFull(others) ? others.slice(1) : others), source];
+    const sources = [...(exceedsLimits([...others, source]) ? others.slice(1) : others), source];
     const strongest = strongestStatement(sources);
     const isStrongest = isSameFact(strongest.text, source.statement);
     const holds = isStrongest && !(successor && isStronger(successor, source));
@@ -170,14 +173,11 @@ export class WorkingMemories {
   }
 
   #addSource(memory: MemoryDraft, candidate: Candidate, members: Partial<MemoryDraft>): void {
-    const { sources } = memory;
-    const change = isFull(sources)
-      ? memory
-      : {
-          ...withSources(memory, [...sources, candidate.source]),
-          topics: [...new Set([...memory.topics, ...candidate.topics])],
-        };
-    this.#put({ ...change, ...mergedMembers(memory, candidate), ...members });
+    const next = withSources(memory, [...memory.sources, candidate.source]);
+    const change = exceedsLimits(next.sources)
+      ? { sources: memory.sources }
+      : { topics: [...new Set([...memory.topics, ...candidate.topics])] };
+    this.#put({ ...next, ...change, ...mergedMembers(memory, candidate), ...members });
     this.counts.updated++;
   }
 
@@ -242,8 +242,9 @@ function mergedMembers(memory: MemoryDraft, candidate: Candidate): Pick<MemoryDr
   };
 }
 
-function isFull(sources: readonly MemorySource[]): boolean {
-  return sources.length >= MAX_SOURCES || jsonBytes(sources, MAX_SOURCE_BYTES) > MAX_SOURCE_BYTES;
+/** Whether these are more sources than a memory may have. */
+function exceedsLimits(sources: readonly MemorySource[]): boolean {
+  return sources.length > MAX_SOURCES || jsonBytes(sources, MAX_SOURCE_BYTES) > MAX_SOURCE_BYTES;
 }
 
 /**

@@ -21,6 +21,8 @@ export interface Candidate extends Omit<MemoryFact, 'messages' | 'isExplicit' | 
 export const TRUST: Required<MemoryTrust> = { bootstrap: 0.95, explicit: 0.9, implicit: 0.6, tool: 0.3 };
 
 const MAX_TEXT = 2_000;
+/** The limit for a procedure whose text has the steps of its data: those that a model distills are shorter. */
+const MAX_PROCEDURE = 21_000;
 /** The limit for a candidate that is a whole message. */
 export const MAX_VERBATIM = 8_000;
 
@@ -43,7 +45,7 @@ export function candidateOf(
   type: MemorySource['type'],
   range: { readonly from?: number; readonly to?: number },
   { source, sha256, trust, toolTtlMs, now }: Origin,
-  maxText = MAX_TEXT,
+  maxText = fact?.kind === 'procedural' && fact.data !== undefined ? MAX_PROCEDURE : MAX_TEXT,
 ): Candidate {
   if (typeof fact?.text !== 'string') throw invalidArgument('A fact to remember must be a text, or have a text.');
   const { messages: _, isExplicit: __, kind = 'declarative', topics = [], importance = 0.5, ...rest } = fact;
