@@ -7,7 +7,7 @@ import type { Memory } from '../../store/memory/contract.ts';
 import type { MemoryManager } from '../manager.ts';
 import { isMemoryTool } from '../memory-tool-names.ts';
 import type { MemoryScope } from '../scopes.ts';
-import { sameFactKey } from '../pipeline/consolidate/duplicates.ts';
+import { isBlank, sameFactKey } from '../pipeline/consolidate/duplicates.ts';
 import type { MemoryFact, MemoryTopic } from '../types.ts';
 import type { AttachSettings } from './settings.ts';
 import { memoryLine, noteUses } from './retrieve.ts';
@@ -97,7 +97,7 @@ function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetti
       const turn = turnOf(options.context);
       const [scope] = scopesOf(turn);
       if (!scope || scope.kind !== settings.scopes[0]) return NO_USER;
-      if (memory.trim() === '') return 'There is nothing to remember.';
+      if (isBlank(memory)) return 'There is nothing to remember.';
       const fault = topicFault(topics, topic) ?? lengthFault(memory);
       if (fault !== undefined) return `It could not be kept: ${fault}`;
       const { sessionId } = turn;

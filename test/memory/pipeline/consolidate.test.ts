@@ -103,6 +103,18 @@ test('a duplicate is found among memories with the same words in another order',
   expect(await textsOf(store)).toEqual(texts.toSorted());
 });
 
+test('a blank text is no memory, and no sentence for two facts', async () => {
+  const blank = [' ', '\u200B', '\u3164\uFE0F\u00AD'];
+  const update = operations({ new: 1, op: 'UPDATE', existing: [1], text: '\u200B ' });
+  const milk = 'The user likes tea with milk.';
+  const { memory, scope, store } = setUp({ replies: [extraction(...blank, milk), update, update] });
+  await memory.create({ scope, memory: 'The user likes tea.' });
+  await memory.ingest({ scope, source: { id: 'a' }, messages: [user('Tea with milk!')], wait: true });
+  const messages = [...blank.map(user), user('❤️')];
+  await memory.ingest({ scope, source: { id: 'b' }, messages, extract: 'verbatim', wait: true });
+  expect(await textsOf(store)).toEqual(['The user likes tea with milk.', 'The user likes tea.', '❤️']);
+});
+
 describe('the answer of the model', () => {
   const known = [
     'The user drinks coffee.',

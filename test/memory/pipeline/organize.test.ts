@@ -74,6 +74,16 @@ test('the rolling summary takes the place of the earlier messages', async () => 
   expect(await memory.summary({ scope })).toBe('Ada plans a journey to Rome.');
 });
 
+test('a blank summary leaves the one before as it is', async () => {
+  const { memory, scope } = setUp({
+    summary: true,
+    replies: ['Ada plans a journey.', '', '\u200B'].map((summary) => JSON.stringify({ memories: [], summary })),
+  });
+  for (const id of ['a', 'b', 'c'])
+    await memory.ingest({ scope, source: { id }, messages: [user('I plan.')], wait: true });
+  expect(await memory.summary({ scope })).toBe('Ada plans a journey.');
+});
+
 test('a summary that is too long is not cut inside of an emoji', async () => {
   const { memory, scope } = setUp({
     summary: true,

@@ -5,6 +5,7 @@ import { isExpired } from '../../../store/memory/version.ts';
 import type { AskModel } from '../extract/ask-model.ts';
 import type { Candidate } from '../extract/candidate.ts';
 import type { Guard } from '../guard/judge-text.ts';
+import { isBlank } from './duplicates.ts';
 import { keyedIds, WorkingMemories } from './working-memories.ts';
 
 /** The most new facts in one request to the model. */
@@ -61,7 +62,8 @@ export async function consolidate(request: {
   );
   const quarantined: { candidate: Candidate; reason: string }[] = [];
   for (const candidate of candidates) {
-    if (candidate.role !== undefined) working.create(candidate);
+    if (isBlank(candidate.text)) working.counts.ignored++;
+    else if (candidate.role !== undefined) working.create(candidate);
     else if (candidate.key !== undefined) {
       if (!working.putKeyed(candidate)) quarantined.push({ candidate, reason: tooMany(1) });
     } else {
@@ -113,7 +115,7 @@ async function askOperations(
     if (fact < 1 || fact > facts.length) return `there is no new fact ${fact}.`;
     const wrong = existing.find((number) => number < 1 || number > known.length);
     if (wrong !== undefined) return `there is no existing memory ${wrong}.`;
-    if (op === 'UPDATE' && (existing.length !== 1 || text === undefined))
+    if (op === 'UPDATE' && (existing.length !== 1 || isBlank(text ?? '')))
       return 'UPDATE needs one existing memory and a text.';
     return op === 'DELETE' && existing.length === 0 ? 'DELETE needs the numbers of existing memories.' : undefined;
   };

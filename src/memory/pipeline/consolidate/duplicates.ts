@@ -1,6 +1,9 @@
 /** The end of a text's last sentence. A question mark is none: "Nuts are fine?" says something else. The texts "..." and "!!!" differ. */
 const END = /(?<=[^\s.!。！])[\s.!。！]+$/;
 
+/** A character that is seen. */
+const VISIBLE = /[^\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/u;
+
 /** Before a single letter it counts. */
 const THE = /(?<=^|\s)the (?=\p{L}{2})/gu;
 
@@ -19,4 +22,9 @@ export function sameFactKey(text: string): string {
     .replace(END, '')
     .replace(/[‘’]/g, "'")
     .replace(/[“”]/g, '"');
+}
+
+/** Whether a text says nothing: it has only white space and invisible characters. */
+export function isBlank(text: string): boolean {
+  return !VISIBLE.test(text);
 }

@@ -2,13 +2,14 @@ import { z, type MessageData, type Part } from 'genkit';
 import type { Json } from '../../../json/value.ts';
 import { beginning, markedLines, messageText } from '../../../session/log/transcript.ts';
 import type { MemoryFact, MemoryTopic } from '../../types.ts';
+import { isBlank } from '../consolidate/duplicates.ts';
 import type { AskModel } from './ask-model.ts';
 import { dataFault, describeTopics, givenData, schemaTopic } from './topics.ts';
 
 /** Facts from messages, and the new summary. */
 export interface Extracted {
   readonly facts: readonly MemoryFact[];
-  /** Replaces the previous summary; `undefined` without one. */
+  /** Replaces the previous summary, which stays as it is if this is `undefined`. */
   readonly summary: string | undefined;
 }
 
@@ -87,8 +88,8 @@ export async function extractFacts(
       return [{ ...rest, topics: fitting, isExplicit: explicit, ...(said && { messages: said }), ...shape }];
     },
   );
-  const next = summaryLength > 0 && answer.summary !== undefined ? beginning(answer.summary, summaryLength) : undefined;
-  return { facts, summary: next };
+  const { summary: next = '' } = answer;
+  return { facts, summary: summaryLength > 0 && !isBlank(next) ? beginning(next, summaryLength) : undefined };
 }
 
 /** The date of the messages, for words such as "tomorrow". */
