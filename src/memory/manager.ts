@@ -67,6 +67,8 @@ import type {
   QuarantinedText,
 } from './types.ts';
 
+/** The search index of a scope is saved after so many changes. */
+const LEAST_SAVED = 20;
 /** Scopes for which a process keeps the uses of memories until a commit writes them. */
 const MOST_USES = 10_000;
 
@@ -609,7 +611,7 @@ export class MemoryManager {
   /** Saves the search index in the background, so that another process need not read the whole scope. */
   #saveIndex(scope: MemoryScope): void {
     const { id, options } = targetOf(scope);
-    const saving = this.#search.saveIndex(id, options).catch((error: unknown) => {
+    const saving = this.#search.saveIndex(id, options, LEAST_SAVED).catch((error: unknown) => {
       logger.warn(`The index of a memory scope was not saved; searches build it anew. ${describeThrown(error)}`);
     });
     void track(this.#saving, saving);

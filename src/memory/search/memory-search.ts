@@ -134,12 +134,14 @@ export class MemorySearch {
    * Stores the index of a scope in shards, so that another process need not read the scope's memories. The worker calls it after a commit;
    * no turn waits for it. Writes the changes, or everything after a removal. Returns whether something was stored; `false` also if another
    * commit came in between, after which this is called again.
+   *
+   * @param least Of fewer changed memories nothing is stored: a process reads these itself, which costs less than the writes.
    */
-  async saveIndex(scope: MemoryScopeId, options: MemoryStoreOptions = {}): Promise<boolean> {
+  async saveIndex(scope: MemoryScopeId, options: MemoryStoreOptions = {}, least = 1): Promise<boolean> {
     const key = tenantScopeKey(this.#store, scope, { context: options.context });
     const index = this.#indexOf(key, scope);
     try {
-      return await index.save({ context: options.context });
+      return await index.save({ context: options.context }, least);
     } catch (error) {
       if (isAborted(error)) return false;
       throw error;

@@ -98,15 +98,16 @@ export class ScopeIndex {
     return memories.flatMap((memory) => (unsure.has(memory.id) ? (read.get(memory.id) ?? []) : memory));
   }
 
-  /** Stores shards, after earlier calls. Returns whether there was anything to store. */
-  save(options: MemoryStoreOptions): Promise<boolean> {
-    const saved = this.#saved.then(() => this.#save(options));
+  /** Stores shards, after earlier calls, if at least so many memories have changed. Returns whether it did. */
+  save(options: MemoryStoreOptions, least: number): Promise<boolean> {
+    const saved = this.#saved.then(() => this.#save(options, least));
     this.#saved = saved.catch(() => {});
     return saved;
   }
 
-  async #save(options: MemoryStoreOptions): Promise<boolean> {
+  async #save(options: MemoryStoreOptions, least: number): Promise<boolean> {
     await this.update(options);
+    if (this.#unsaved.size < least) return false;
     if (!(await this.#shards.isStored(this.#store, this.#scope, options))) {
       // Another process has written them, or a removal has dropped them.
       this.#forget();
