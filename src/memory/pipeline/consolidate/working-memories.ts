@@ -42,13 +42,14 @@ export class WorkingMemories {
   }
 
   /**
-   * The memory that has the candidate's words as its text, or as the statement of a source; of a procedure also its data. The text of a
-   * memory with a key need not say what all its sources state.
+   * The memory that has the candidate's words as its text, or as the statement of a source; a procedure may not have other data. The text of
+   * a memory with a key need not say what all its sources state.
    */
   findSame({ text, kind, data }: Candidate): MemoryDraft | undefined {
     const key = sameFactKey(text);
+    const hasOther = (known: unknown) => known !== undefined && data !== undefined && !jsonEqual(known, data);
     const isSame = (statement: string, known: unknown) =>
-      sameFactKey(statement) === key && (kind === 'declarative' || jsonEqual(known, data));
+      sameFactKey(statement) === key && !(kind === 'procedural' && hasOther(known));
     return [...this.#memories.values()].find(
       (memory) =>
         memory.validTo === undefined &&
