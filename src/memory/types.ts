@@ -226,7 +226,7 @@ export interface MemoryManagerOptions {
   consent?: 'on' | 'off';
   /** Whether to learn from the answers of tools, too. Such memories expire after `toolTtlMs`. Default: false. */
   learnFromTools?: boolean;
-  /** How long a memory from a tool's answer is kept, in ms; at most 100 years. Default: 3,600,000 (an hour). */
+  /** How long a memory from a tool's answer is kept after `IngestSource.at`, in ms; at most 100 years. Default: 3,600,000 (an hour). */
   toolTtlMs?: number;
   /** How much to trust each type of source. Default: bootstrap 0.95, explicit 0.9, implicit 0.6, tool 0.3. */
   trust?: MemoryTrust;

@@ -142,7 +142,8 @@ function forgetMemory({ manager, settings, scopesOf }: ToolSetting) {
       // Memories of an app are not the user's own.
       const scopes = scopesOf(turnOf(options.context)).filter(({ kind }) => kind !== 'app');
       if (scopes.length === 0) return NO_USER;
-      if (!isUserAlone()) return 'Nothing was forgotten: a tool has answered since the user asked. Ask the user again.';
+      if (!isUserAlone())
+        return 'Nothing was forgotten: a tool may have answered since the user asked. Ask the user again.';
       const text = memory.replace(LINE_END, '');
       const similar: Memory[] = [];
       for (const scope of scopes) {

@@ -109,7 +109,9 @@ describe('the tools of a memory', () => {
     await memories.commit(app, [{ op: 'put', memory: draft('noon', 'The shop closes at noon.') }]);
     await chat(BOB).send('Forget the noon.');
     const outputs = said.requests.flatMap(({ messages }) => messages.at(-1)!.content[0]!.toolResponse?.output ?? []);
-    expect(outputs).toContain('Nothing was forgotten: a tool has answered since the user asked. Ask the user again.');
+    expect(outputs).toContain(
+      'Nothing was forgotten: a tool may have answered since the user asked. Ask the user again.',
+    );
     expect(outputs.slice(-2)).toEqual(Array.from({ length: 2 }, () => 'Nothing like that is remembered.'));
     expect((await memories.query(app)).items).toHaveLength(1);
     expect(await textsOf(memories)).toEqual(['The user is allergic to nuts.']);

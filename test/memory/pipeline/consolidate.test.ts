@@ -320,6 +320,28 @@ describe('a contradiction', () => {
   });
 });
 
+test('a memory lasts as long as its longest source says, whatever the time zone', async () => {
+  const { memory, scope, store } = setUp({ model: undefined });
+  const times = ['2026-01-01T15:00:00+14:00', '2026-01-01T03:00:00.000Z'];
+  for (const [i, expiresAt] of times.entries()) {
+    const fact = { text: 'The gate is open.', expiresAt };
+    await memory.ingest({ scope, source: { id: `s${i}` }, memories: [fact], wait: true });
+  }
+  expect(await all(store)).toMatchObject([{ expiresAt: '2026-01-01T03:00:00.000Z' }]);
+});
+
+test("a tool's fact lasts for an hour from when it was said", async () => {
+  const { memory, scope, store } = setUp({ model: undefined });
+  const at = '2026-01-01T02:00:00+02:30';
+  await memory.ingest({
+    scope,
+    source: { id: 's', type: 'tool', at },
+    memories: ['It arrives in 20 minutes.'],
+    wait: true,
+  });
+  expect(await all(store)).toMatchObject([{ expiresAt: '2026-01-01T00:30:00.000Z' }]);
+});
+
 describe('a fact with a key', () => {
   const home = (city: string, expiresAt?: string) => ({
     text: `The user lives in ${city}.`,

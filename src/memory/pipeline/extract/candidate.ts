@@ -1,6 +1,7 @@
 import type { MessageData } from 'genkit';
 import { invalidArgument } from '../../../errors.ts';
 import { beginning } from '../../../session/log/transcript.ts';
+import { checkTime } from '../../../store/memory/checks.ts';
 import type { Memory, MemorySource } from '../../../store/memory/contract.ts';
 import type { MemoryFact, MemoryTrust } from '../../types.ts';
 import type { JobSource } from '../jobs/job-input.ts';
@@ -32,7 +33,6 @@ export interface Origin {
   readonly sha256: string;
   readonly trust: Required<MemoryTrust>;
   readonly toolTtlMs: number;
-  readonly now: number;
 }
 
 /**
@@ -44,14 +44,17 @@ export function candidateOf(
   fact: MemoryFact,
   type: MemorySource['type'],
   range: { readonly from?: number; readonly to?: number },
-  { source, sha256, trust, toolTtlMs, now }: Origin,
+  { source, sha256, trust, toolTtlMs }: Origin,
   maxText = fact?.kind === 'procedural' && fact.data !== undefined ? MAX_PROCEDURE : MAX_TEXT,
 ): Candidate {
   if (typeof fact?.text !== 'string') throw invalidArgument('A fact to remember must be a text, or have a text.');
   const { messages: _, isExplicit: __, kind = 'declarative', topics = [], importance = 0.5, ...rest } = fact;
   const text = beginning(fact.text.trim(), maxText);
-  const expiresAt = fact.expiresAt ?? (type === 'tool' ? new Date(now + toolTtlMs).toISOString() : undefined);
   const { id, sessionId, snapshotId, at } = source;
+  const ttlEnd = type === 'tool' ? Date.parse(at) + toolTtlMs : undefined;
+  const expiry = fact.expiresAt === undefined ? ttlEnd : Date.parse(checkTime(fact.expiresAt, 'expiresAt'));
+  // In one form, because times are compared as texts.
+  const expiresAt = expiry === undefined ? undefined : new Date(expiry).toISOString();
   return {
     ...rest,
     text,
