@@ -241,7 +241,10 @@ export interface MemoryManagerOptions {
    * that expire are not in it. Default: no profile.
    */
   profile?: z.ZodTypeAny;
-  /** Whether the model keeps a rolling summary of each scope, but not of an app's, which nobody would approve. Default: false. */
+  /**
+   * Whether the model keeps a rolling summary of each scope of a user or a session. One of an app would reach users without approval.
+   * Default: false.
+   */
   summary?: boolean;
   /** Whether a session was a success, from which a procedure is made. Default: no procedures are made. */
   isSuccess?: (session: {

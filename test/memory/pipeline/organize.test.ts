@@ -338,7 +338,7 @@ describe('memories of an app', () => {
     expect(model.requests).toHaveLength(2);
   });
 
-  test('have no summary, which nobody would approve', async () => {
+  test('have no summary: no person would approve it', async () => {
     const reply = JSON.stringify({ memories: [], summary: 'Ada of Baker Street is ill.' });
     const { memory, model } = setUp({ app: true, summary: true, otherwise: reply });
     const scope = memory.scopeFor('app', { context: ADA });

@@ -128,7 +128,7 @@ describe('what is found', () => {
     expect(shares['s1-3']).toBeCloseTo((0.4 + 0.2) / 1.2, 5);
   });
 
-  it('prefers what is told to what is asked in a dialogue', async () => {
+  it('prefers answers to questions in a dialogue', async () => {
     await put(store, ADA, message('s1', 0, 'Pottery?'), message('s2', 0, 'Pottery!'), draft('fact', 'pottery?'));
     const shares = await sharesOf('pottery');
     expect(shares['s1-0']! / shares['s2-0']!).toBeCloseTo(0.8, 5);
