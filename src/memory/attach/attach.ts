@@ -105,7 +105,8 @@ export class Attachment implements AttachedMemory {
 
   /** @internal */
   serve({ name, hasUserId, store, redact }: RememberingAgent): void {
-    if (this.#settings.scopes.includes('user') && hasUserId !== this.#parts.hasUserId)
+    const { scopes, learn } = this.#settings;
+    if (store && learn && scopes[0] === 'user' && hasUserId !== this.#parts.hasUserId)
       throw failedPrecondition(
         `Agent ${quote(name)} and its memory find the user differently: give the same userId to the agent (or agentRuntime) and to memoryManager.`,
       );
@@ -116,13 +117,13 @@ export class Attachment implements AttachedMemory {
     const names = new Set([name]);
     this.#agents.set(store, names);
     this.#parts.stores.add(store);
-    if (!this.#settings.learn) return;
+    if (!learn) return;
     const { appName } = this.#parts;
     this.#parts.sessions.add({
       store,
       agents: names,
       scopeOf: ({ sessionId, ownerId: userId }, context) => {
-        const [scope] = this.#settings.scopes;
+        const [scope] = scopes;
         if (scope === 'session') return memoryScope({ scope, appName, sessionId }, context);
         if (scope === 'app') return memoryScope({ scope, appName }, context);
         return userId === undefined ? undefined : memoryScope({ scope: 'user', appName, userId }, context);

@@ -1,6 +1,6 @@
 import { isAborted, notFound, quote } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
-import type { MemoryJob, MemoryStoreOptions } from '../../store/memory/contract.ts';
+import type { MemoryJob, MemoryOperation, MemoryStoreOptions } from '../../store/memory/contract.ts';
 import { commitPlan } from '../pipeline/commit/commit-plan.ts';
 import { jobsOf } from '../pipeline/contents.ts';
 import { readLearningState, sourceNoteOperation, splitOperation } from '../pipeline/guard/learning-state.ts';
@@ -21,7 +21,7 @@ export async function discardJob(pipeline: Pipeline, id: string, options: Memory
     const input = parseJobInput(await deadJob(pipeline, id, options));
     const next = input.task === 'facts' ? withoutFacts(note) : withInput(note, input, id, false);
     const countsAsRead = input.task !== 'facts' && !input.isApproved;
-    const operations = [splitOperation(id, undefined)];
+    const operations: MemoryOperation[] = [splitOperation(id, undefined)];
     if (next !== note) operations.push(sourceNoteOperation(sourceId, next));
     return { revision, operations, countsAsRead };
   });

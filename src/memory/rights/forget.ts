@@ -4,7 +4,7 @@ import { unavailable } from '../../errors.ts';
 import { markedLines } from '../../session/log/transcript.ts';
 import type { Memory, MemoryDraft, MemoryJob, MemoryOperation, MemorySource } from '../../store/memory/contract.ts';
 import { withConfidence, withSources } from '../pipeline/consolidate/confidence.ts';
-import { sameFactKey } from '../pipeline/consolidate/duplicates.ts';
+import { isBlank, sameFactKey } from '../pipeline/consolidate/duplicates.ts';
 import { procedureOf } from '../pipeline/consolidate/procedures.ts';
 import { withoutEnd, keyedIds, strongestStatement } from '../pipeline/consolidate/working-memories.ts';
 import { WITHOUT_DERIVED } from '../pipeline/commit/change-memory.ts';
@@ -232,7 +232,7 @@ export class SourceRemoval {
       prompt: statements.map((statement, i) => `${i + 1}.\n${markedLines(statement)}`).join('\n'),
       schema: z.object({ text: z.string().min(1).max(2_000) }),
     });
-    return text;
+    return isBlank(text) ? statements.join(' ') : text;
   }
 
   /**

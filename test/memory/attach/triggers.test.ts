@@ -287,10 +287,12 @@ describe('an agent learns', () => {
     const userId = ({ auth }: { auth?: { uid?: string } }) => `acme:${auth?.uid}`;
     expect(() => learning({ everyTurns: 1 }, { userId })).toThrow(/"support" .* give the same userId/);
     const { ai, attached, said } = learning({ everyTurns: 1 });
-    const agent = { name: 'other', model: said.name, memory: attached, userId };
+    const store = new InMemorySessionStore();
+    const agent = { name: 'other', model: said.name, memory: attached, store, userId };
     expect(() => defineAgent(ai, agent)).toThrow(expect.objectContaining({ status: 'FAILED_PRECONDITION' }));
     const own = setUp({ extract: likes, userId, generate: { everyTurns: 1 } });
-    const both = defineAgent(ai, { ...agent, store: new InMemorySessionStore(), memory: own.memory.attach() });
+    const both = defineAgent(ai, { ...agent, memory: own.memory.attach() });
+    defineAgent(ai, { ...agent, name: 'silent', memory: own.memory.attach({ learn: false }), userId: undefined });
     await both.chat({}, { context: ADA }).send('I like tea.');
     await own.memory.settled();
     const { items } = await own.memory.list({ scope: own.memory.scopeFor('user', { context: ADA }) });

@@ -716,3 +716,40 @@ describe('branches', () => {
     expect(await textsOf(store)).toEqual(['I like red.', 'I like tea.']);
   });
 });
+
+test('the least trusted source goes when a memory has too many', async () => {
+  const { memory, scope, store } = setUp({ model: undefined });
+  const say = (id: string, type: 'explicit' | 'implicit', plan: string) =>
+    memory.ingest({
+      scope,
+      source: { id, type },
+      memories: [{ text: `The plan is ${plan}.`, key: 'plan' }],
+      wait: true,
+    });
+  await say('first', 'explicit', 'A');
+  for (let i = 0; i < 100; i++) await say(`s${i}`, 'implicit', 'B');
+  const [{ memory: kept } = {}] = (await store.query(ID)).items;
+  expect(kept).toMatchObject({ text: 'The plan is A.' });
+  expect(kept!.sources).toHaveLength(100);
+});
+
+test('what a person asks to remember is kept, although the model finds it not worth keeping', async () => {
+  const { memory, scope, store } = setUp({ otherwise: operations({ new: 1, op: 'NOOP' }) });
+  await memory.create({ scope, memory: 'The user likes tea.' });
+  await memory.create({ scope, memory: 'The user likes green tea.' });
+  expect(await textsOf(store)).toHaveLength(2);
+});
+
+test('a message that is kept word for word stays as it is when a fact about the same comes', async () => {
+  const update = operations({ new: 1, op: 'UPDATE', existing: [1], text: 'Anna likes Rome and has moved there.' });
+  const { memory, scope, store } = setUp({ otherwise: update });
+  await memory.ingest({
+    scope,
+    source: { id: 's' },
+    messages: [user('Anna: I like Rome.')],
+    extract: 'verbatim',
+    wait: true,
+  });
+  await memory.ingest({ scope, source: { id: 't' }, memories: ['Anna likes Rome, too.'], wait: true });
+  expect(await textsOf(store)).toEqual(['Anna likes Rome, too.', 'Anna: I like Rome.']);
+});

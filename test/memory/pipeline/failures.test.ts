@@ -1,6 +1,6 @@
 /** What becomes of jobs when the model, a worker or the queue fails. */
 import { logger } from 'genkit/logging';
-import { memoryManager, processMemoryJobs } from 'genkitx-agents/memory';
+import { InMemoryMemoryStore, memoryManager, processMemoryJobs } from 'genkitx-agents/memory';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { echoTexts } from './corroborate.ts';
 import { extraction, ID, operations, setUp, textsOf, until, user } from './support.ts';
@@ -498,4 +498,51 @@ describe('two workers', () => {
     expect(new Set(items[0]!.memory.sources.map(({ id }) => id)).size).toBe(50);
     expect(items[0]!.memory.confidence).toBeGreaterThan(0.95);
   });
+});
+
+test.each(['removes', 'forgets'])(
+  'a worker that lost an approved job writes nothing back that the user %s after another has finished it',
+  async (how) => {
+    const facts = Array.from({ length: 70 }, (_, i) => `The user likes thing${i}.`);
+    const guards = [({ kind }: { kind: string }) => (kind === 'message' ? 'It is odd.' : undefined)];
+    const options = { store: new InMemoryMemoryStore(), model: undefined, extract: () => facts, guards };
+    const { memory, store, scope, clock } = setUp(options);
+    const { memory: other } = setUp({ ...options, now: () => clock.now, worker: false });
+    await memory.ingest({ scope, source, messages: [user('Hello')], wait: true });
+    const [text] = await memory.quarantine.list({ scope });
+    const commit = store.commit.bind(store);
+    const commits = vi.spyOn(store, 'commit');
+    commits.mockImplementation(async (...args) => {
+      const answer = await commit(...args);
+      if (!args[1].some(({ op }) => op === 'put')) return answer;
+      // This worker stands still after its first commit until its lease has run out.
+      commits.mockRestore();
+      clock.now += 120_000;
+      expect(await processMemoryJobs(other)).toMatchObject({ done: 1 });
+      const { items } = await other.list({ scope, limit: 100 });
+      expect(items).toHaveLength(70);
+      if (how === 'removes') await other.remove({ scope, id: items.find((one) => one.text.includes('thing40.'))!.id });
+      else await other.forgetSource({ scope, source: source.id });
+      return answer;
+    });
+    await memory.quarantine.approve({ scope, id: text!.id });
+    const texts = await textsOf(store);
+    expect(texts).toHaveLength(how === 'removes' ? 69 : 0);
+    expect(texts.join()).not.toContain('thing40.');
+  },
+);
+
+test('the messages of a manager that keeps each are kept once, also when the second commit fails', async () => {
+  const { ai, memory, store, scope, clock } = setUp({ extract: 'verbatim', embedder: 'vectors' });
+  let calls = 0;
+  ai.defineEmbedder({ name: 'vectors' }, async (input) => {
+    if (++calls === 2) throw new Error('Too many requests.');
+    return { embeddings: input.map(() => ({ embedding: [1, 0] })) };
+  });
+  const messages = Array.from({ length: 80 }, (_, i) => user(`Message ${i} ${'x'.repeat(7_000)}`));
+  await memory.ingest({ scope, source, messages, wait: true });
+  clock.now += 3_600_000;
+  await processMemoryJobs(memory);
+  expect(new Set(await textsOf(store)).size).toBe(80);
+  expect(await textsOf(store)).toHaveLength(80);
 });

@@ -36,6 +36,9 @@ const MOST_USES = 10;
  */
 const USE_INTERVAL_MS = 86_400_000;
 
+/** If the note of the remaining candidates is gone, another worker has finished the job. */
+const NOTHING_LEFT: SplitJob = { candidates: [], invalidated: 0 };
+
 /** How a run ended. `dropped`: nothing may be kept. */
 export type JobOutcome = 'done' | 'dropped';
 
@@ -66,7 +69,7 @@ class JobRun {
   #learned: Learned | undefined;
   /** The summary of the scope that {@link JobRun.#learned} was learned with. */
   #summary: string | undefined;
-  /** The candidates that the last commit of this run left. A store may have no note of them, because they were too large for one. */
+  /** The candidates that the last commit of this run left, if they were too large for a note. {@link NOTHING_LEFT}: they are in a note. */
   #rest: SplitJob | undefined;
   readonly #counts: MemoryChangeCounts = { created: 0, updated: 0, invalidated: 0, ignored: 0, quarantined: 0 };
 
@@ -144,17 +147,15 @@ class JobRun {
     const learned = split
       ? undefined
       : (this.#learned ??= await learn(this.#pipeline, this.#work, input, derived.summary));
-    const { candidates, facts, invalidated } = split ?? { candidates: learned!.candidates, facts: [], invalidated: 0 };
+    const { candidates, invalidated } = split ?? { candidates: learned!.candidates, invalidated: 0 };
     // The person who approved a fact has approved its replacements as well.
     const mostInvalidations = input.isApproved ? Infinity : limits.maxInvalidations;
     const result = await this.#consolidate(candidates.slice(0, MOST_CANDIDATES), mostInvalidations - invalidated);
     const rest: SplitJob = {
       candidates: candidates.slice(MOST_CANDIDATES),
-      facts: profile ? [...facts, ...textsOf(result.working.changed)] : [],
       invalidated: invalidated + result.working.counts.invalidated,
     };
     await this.#commit(state, input, learned, result, rest, derived.profile);
-    this.#rest = rest;
     return rest.candidates.length === 0;
   }
 
@@ -172,10 +173,10 @@ class JobRun {
   }
 
   /**
-   * Commits the result, and keeps the remaining candidates in a note, so that the model is asked only once. The last commit also writes what
-   * was read and the profile, and removes the job.
+   * Commits the result with the profile, and keeps the remaining candidates in a note, so that the model finds the facts only once. The last
+   * commit also writes what was read, and removes the job.
    *
-   * @param learned With the first commit of a job, which also writes the summary.
+   * @param learned With the first commit of a job, which also writes the summary, unless a later attempt has to learn again.
    */
   async #commit(
     { revision, note }: LearningState,
@@ -197,8 +198,10 @@ class JobRun {
     operations.push(...quarantineNotes(learned ? job.id : `${job.id}:${rest.candidates.length}`, quarantined));
     const current = { ...note, seen: note.seen.filter((sha256) => !working.outdated.has(sha256)) };
     operations.push(sourceNoteOperation(job.sourceId, isLast ? withInput(current, input, job.id, true) : current));
-    if (!learned || !isLast) operations.push(splitOperation(job.id, isLast ? undefined : rest));
-    const news = { facts: isLast ? rest.facts : [], summary: learned?.summary };
+    const left = splitOperation(job.id, isLast ? undefined : rest);
+    if (!learned || !isLast) operations.push(left);
+    const isKept = isLast || left.value !== undefined;
+    const news = { facts: textsOf(working.changed), summary: isKept ? learned?.summary : undefined };
     operations.push(...(await derivedNotes(this.#pipeline, this.#work, profile, news)));
     await store.commit(id, operations, {
       ...options,
@@ -206,6 +209,7 @@ class JobRun {
       ...(isLast && { job: this.#hold }),
       now: now(),
     });
+    this.#rest = isKept ? NOTHING_LEFT : rest;
     for (const operation of operations) if (operation.op === 'put') usesOf(scope).delete(operation.memory.id);
     const counts = { ...working.counts, quarantined: quarantined.length };
     for (const [name, count] of Object.entries(counts)) this.#counts[name as keyof MemoryChangeCounts] += count;

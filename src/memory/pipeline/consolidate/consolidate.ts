@@ -67,7 +67,8 @@ export async function consolidate(request: {
     else if (candidate.key !== undefined) {
       if (!working.putKeyed(candidate)) quarantined.push({ candidate, reason: tooMany(1) });
     } else {
-      const near = (await nearest(candidate)).filter(({ kind }) => kind === candidate.kind);
+      // A message that is kept word for word stays as it is.
+      const near = (await nearest(candidate)).filter(({ kind, role }) => kind === candidate.kind && role === undefined);
       for (const memory of near) working.add(memory);
       const same = working.findSame(candidate);
       if (same) working.corroborate(same, candidate);
@@ -154,7 +155,9 @@ async function apply(
   const named = (operation?.existing ?? []).flatMap((number) => working.active(known[number - 1]!.id) ?? []);
   const [first] = named;
   const op = operation?.op;
-  if (op === 'NOOP' && (operation!.existing ?? []).length === 0) working.counts.ignored++;
+  // What a person asks to remember, or approves, is worth keeping.
+  const isWanted = candidate.source.type === 'explicit' || candidate.approvedAt !== undefined;
+  if (op === 'NOOP' && (operation!.existing ?? []).length === 0 && !isWanted) working.counts.ignored++;
   else if (!first || op === 'CREATE' || (op === 'UPDATE' && candidate.approvedAt)) working.create(candidate);
   else if (op === 'NOOP') working.corroborate(first, candidate);
   else if (op === 'UPDATE') {

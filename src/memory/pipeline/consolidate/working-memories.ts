@@ -135,9 +135,9 @@ export class WorkingMemories {
     }
     // A source replaces its earlier statements, except those that it made with more trust.
     const isReplaced = (one: MemorySource) =>
-      one.id === source.id && one.trust <= source.trust && !isLaterPart(one, source);
+      one.id === source.id && one.trust <= source.trust && !(one.at === source.at && isLaterPart(one, source));
     const others = memory.sources.filter((one) => !isReplaced(one));
-    const sources = [...(exceedsLimits([...others, source]) ? others.slice(1) : others), source];
+    const sources = withinLimits([...others, source]);
     const strongest = strongestStatement(sources);
     const isStrongest = isSameFact(strongest.text, source.statement);
     const holds = isStrongest && !(successor && isStronger(successor, source));
@@ -241,6 +241,19 @@ function mergedMembers(memory: MemoryDraft, candidate: Candidate): Pick<MemoryDr
     importance: Math.max(memory.importance, candidate.importance),
     expiresAt: a === undefined || b === undefined ? undefined : a > b ? a : b,
   };
+}
+
+/** The sources of a memory, without the least trusted ones if they are too many; of equally trusted ones the oldest go. */
+function withinLimits(sources: readonly MemorySource[]): MemorySource[] {
+  const kept = [...sources];
+  while (kept.length > 1 && exceedsLimits(kept)) {
+    const weakest = Math.min(...kept.map(({ trust }) => trust));
+    kept.splice(
+      kept.findIndex(({ trust }) => trust === weakest),
+      1,
+    );
+  }
+  return kept;
 }
 
 /** Whether these are more sources than a memory may have. */

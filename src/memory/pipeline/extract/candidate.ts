@@ -33,6 +33,8 @@ export interface Origin {
   readonly sha256: string;
   readonly trust: Required<MemoryTrust>;
   readonly toolTtlMs: number;
+  /** Since when a tool's fact holds, in ms since 1970: when it was said, or approved. */
+  readonly from: number;
 }
 
 /**
@@ -44,14 +46,14 @@ export function candidateOf(
   fact: MemoryFact,
   type: MemorySource['type'],
   range: { readonly from?: number; readonly to?: number },
-  { source, sha256, trust, toolTtlMs }: Origin,
+  { source, sha256, trust, toolTtlMs, from }: Origin,
   maxText = fact?.kind === 'procedural' && fact.data !== undefined ? MAX_PROCEDURE : MAX_TEXT,
 ): Candidate {
   if (typeof fact?.text !== 'string') throw invalidArgument('A fact to remember must be a text, or have a text.');
   const { messages: _, isExplicit: __, kind = 'declarative', topics = [], importance = 0.5, ...rest } = fact;
   const text = beginning(fact.text.trim(), maxText);
   const { id, sessionId, snapshotId, at } = source;
-  const ttlEnd = type === 'tool' ? Date.parse(at) + toolTtlMs : undefined;
+  const ttlEnd = type === 'tool' ? from + toolTtlMs : undefined;
   const expiry = fact.expiresAt === undefined ? ttlEnd : Date.parse(checkTime(fact.expiresAt, 'expiresAt'));
   // In one form, because times are compared as texts.
   const expiresAt = expiry === undefined ? undefined : new Date(expiry).toISOString();

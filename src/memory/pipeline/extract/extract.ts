@@ -143,7 +143,10 @@ export async function withoutPersons(ask: AskModel, texts: readonly string[]): P
       'You prepare facts for a memory that all users of an application share. Rewrite each so that it says nothing about a person: no names, no "the user", no contacts, ids, places or dates that point to one person. Keep what is true in general.',
     prompt: texts.map((text, i) => `${i + 1}.\n${markedLines(text)}`).join('\n'),
     schema: z.object({ texts: z.array(z.string().min(1).max(2_000)) }),
-    fault: (answer) => (answer.texts.length === texts.length ? undefined : `there must be ${texts.length} texts.`),
+    fault: (answer) => {
+      if (answer.texts.length !== texts.length) return `there must be ${texts.length} texts.`;
+      return answer.texts.some(isBlank) ? 'a text is blank.' : undefined;
+    },
   });
   return rewritten;
 }

@@ -225,8 +225,8 @@ function candidateText({ text, data, key }: Candidate): string {
   return [text, ...(key === undefined ? [] : [key]), ...(data === undefined ? [] : [JSON.stringify(data)])].join('\n');
 }
 
-function originOf({ trust, toolTtlMs }: Pipeline, { source }: JobInput, sha256: string): Origin {
-  return { source, sha256, trust, toolTtlMs };
+function originOf({ trust, toolTtlMs, now }: Pipeline, { source, isApproved }: JobInput, sha256: string): Origin {
+  return { source, sha256, trust, toolTtlMs, from: isApproved ? now() : Date.parse(source.at) };
 }
 
 /** The messages that state a fact. Default: all of the job. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { jsonBytes } from '../../../json/size.ts';
 import type { Json } from '../../../json/value.ts';
-import type { MemoryOperation } from '../../../store/memory/contract.ts';
+import type { MemoryOperation, WriteMemoryNote } from '../../../store/memory/contract.ts';
 import { MAX_RECORD_BYTES } from '../../../store/records/scopes.ts';
 import { invalidArgument } from '../../../errors.ts';
 import { commitPlan } from '../commit/commit-plan.ts';
@@ -30,8 +30,6 @@ export interface LearningState {
 /** The candidates of a job that takes several commits. */
 export interface SplitJob {
   readonly candidates: readonly Candidate[];
-  /** The texts of the earlier commits, for the profile. */
-  readonly facts: readonly string[];
   readonly invalidated: number;
 }
 
@@ -46,7 +44,7 @@ export function sourceNoteOperation(sourceId: string, note: SourceNote): MemoryO
 }
 
 /** Writes the remaining candidates of a job, or removes them. No note is left if they are too large for one: a later attempt learns again. */
-export function splitOperation(jobId: string, split: SplitJob | undefined): MemoryOperation {
+export function splitOperation(jobId: string, split: SplitJob | undefined): WriteMemoryNote {
   const value = split && (JSON.parse(JSON.stringify(split)) as Json);
   const isKept = jsonBytes(value, MAX_RECORD_BYTES) <= MAX_RECORD_BYTES;
   return { op: 'note', kind: NOTES.pipeline, key: KEYS.split(jobId), value: isKept ? value : undefined };

@@ -48,7 +48,8 @@ export async function addJobs(
     pipeline.report({ type: 'no-consent', scope, sourceId: source.id });
     return { status: 'refused', jobIds: [], openIds: [] };
   }
-  const unread = await redactedInputs(options, source, note, redact);
+  const { procedure, extract = pipeline.extract === 'verbatim' && !procedure ? 'verbatim' : undefined } = options;
+  const unread = await redactedInputs({ ...options, extract }, source, note, redact);
   const planned = unread.map((input) => outsideDeadJobs(input, note));
   const inputs = planned.flatMap(({ parts }) => parts);
   const deadIds = planned.flatMap((one) => one.deadIds);
