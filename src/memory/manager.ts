@@ -327,8 +327,9 @@ export class MemoryManager {
   /** Whether a scope may be learned about. Earlier memories stay; `erase` removes them. */
   readonly consent = {
     /**
-     * Stores the answer, until `erase`. `off` also stops jobs that wait in the queue. `on` after `off` marks all messages in the sessions of this process's agents with this memory as read: what was said in between is not
-     * learned later, unless a procedure is asked for, which reads the whole session.
+     * Stores the answer, until `erase`. `off` also stops jobs that wait in the queue. `on` after `off` marks all messages that the scope's
+     * sessions have by then as read: what was said in between is not learned later, unless a procedure is asked for, which reads the whole
+     * session. Needs a process that has the agents, because it reads their sessions.
      */
     set: async (scope: MemoryScope, consent: 'on' | 'off'): Promise<void> => {
       const work = targetOf(scope);
@@ -485,8 +486,8 @@ export class MemoryManager {
   }
 
   /**
-   * Removes all data of a scope, the answer about consent included. Running jobs write nothing more. Marks all messages in the sessions of this process's agents
-   * with this memory as read, so that they are not learned again.
+   * Removes all data of a scope, the answer about consent included. Running jobs write nothing more. Marks all messages that the scope's
+   * sessions have by then as read, so that they are not learned again. Needs a process that has the agents, because it reads their sessions.
    */
   async erase(options: ScopeOption): Promise<MemoryErasure> {
     const work = checkCall('erase', options);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { jsonBytes } from '../../json/size.ts';
+import { cutByBytes } from '../../json/size.ts';
 import { jsonEqual, type Json } from '../../json/value.ts';
 import type {
   Memory,
@@ -113,18 +113,6 @@ function note(key: string, value: Head | Shard | undefined): MemoryOperation {
   return { op: 'note', kind: INDEX_KIND, key, value: value as Json | undefined };
 }
 
-/** An entry too large for a shard gets one of its own. */
 function cut(entries: readonly IndexEntry[]): Shard[] {
-  const parts: IndexEntry[][] = [];
-  let room = 0;
-  for (const entry of entries) {
-    const bytes = jsonBytes(entry) + 1;
-    if (bytes > room) {
-      parts.push([]);
-      room = MAX_SHARD_BYTES;
-    }
-    parts.at(-1)!.push(entry);
-    room -= bytes;
-  }
-  return parts.map((part) => ({ tag: randomUUID(), entries: part }));
+  return cutByBytes(entries, MAX_SHARD_BYTES).map((part) => ({ tag: randomUUID(), entries: part }));
 }

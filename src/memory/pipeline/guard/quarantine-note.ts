@@ -1,5 +1,5 @@
 import type { MessageData } from 'genkit';
-import { jsonBytes } from '../../../json/size.ts';
+import { cutByBytes } from '../../../json/size.ts';
 import type { Json } from '../../../json/value.ts';
 import type { MemoryOperation } from '../../../store/memory/contract.ts';
 import type { Candidate } from '../extract/candidate.ts';
@@ -26,17 +26,7 @@ export interface Quarantined {
 
 /** The notes of quarantined texts: as many as the store's limit for a note needs. */
 export function quarantineNotes(key: string, items: readonly Quarantined[]): MemoryOperation[] {
-  const parts: Quarantined[][] = [];
-  let room = 0;
-  for (const item of items) {
-    const bytes = jsonBytes(item) + 1;
-    if (bytes > room) {
-      parts.push([]);
-      room = MAX_PART_BYTES;
-    }
-    parts.at(-1)!.push(item);
-    room -= bytes;
-  }
+  const parts = cutByBytes(items, MAX_PART_BYTES);
   return parts.map((part, i) => quarantineNote(i === 0 ? key : `${key}+${i}`, part));
 }
 
