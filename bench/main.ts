@@ -1,6 +1,7 @@
 /**
  * `npm run bench`: every figure of the README and the docs, ours beside Genkit's own, in one run.
  * `npm run bench -- stores --turns 500` picks a part and a length, `--check` exits non-zero when a goal is missed.
+ * `npm run bench -- memory-search --dialogues FOLDER` searches dialogues of your own.
  */
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -31,7 +32,7 @@ const PARTS = {
   load: (report: Report, turns: number) => benchLoad(report, turns),
   'context-size': (report: Report, turns: number) => benchContext(report, turns),
   'context-speed': (report: Report, turns: number) => benchContextSpeed(report, turns),
-  'memory-search': (report: Report) => benchMemorySearch(report),
+  'memory-search': (report: Report, _turns: number, dialogues?: string) => benchMemorySearch(report, dialogues),
   'memory-turn': (report: Report) => benchMemoryTurn(report),
   'memory-jobs': (report: Report) => benchMemoryJobs(report),
   'memory-quality': (report: Report) => benchMemoryQuality(report),
@@ -57,13 +58,14 @@ function fail(message: string): never {
   process.exit(2);
 }
 
-function options(): { parts: Part[]; turns: number; check: boolean } {
+function options(): { parts: Part[]; turns: number; check: boolean; dialogues: string | undefined } {
   try {
     const { values, positionals } = parseArgs({
       allowPositionals: true,
       options: {
         turns: { type: 'string', default: String(DEFAULT_TURNS) },
         check: { type: 'boolean', default: false },
+        dialogues: { type: 'string' },
       },
     });
     const turns = Number(values.turns);
@@ -78,22 +80,23 @@ function options(): { parts: Part[]; turns: number; check: boolean } {
               `there is no part '${name}'; there are ${[...Object.keys(GROUPS), ...Object.keys(PARTS)].join(', ')}.`,
             )),
     );
-    return { parts, turns, check: values.check };
+    return { parts, turns, check: values.check, dialogues: values.dialogues };
   } catch (error) {
     return fail(error instanceof Error ? error.message : String(error));
   }
 }
 
-const { parts, turns, check } = options();
+const { parts, turns, check, dialogues } = options();
+const isStandard = turns === DEFAULT_TURNS && dialogues === undefined;
 const results = fileURLToPath(new URL('./results', import.meta.url));
 if (!isMachineFree()) console.error('bench: this machine is busy: timings are printed, but not kept in bench/results.');
 const missed: string[] = [];
 try {
   for (const part of parts) {
     const report = new Report();
-    await PARTS[part](report, turns);
+    await PARTS[part](report, turns, dialogues);
     // Written part by part: what fails later loses nothing.
-    missed.push(...(await report.finish(results, turns === DEFAULT_TURNS ? part : undefined)));
+    missed.push(...(await report.finish(results, isStandard ? part : undefined)));
   }
 } finally {
   await stopEmulator();

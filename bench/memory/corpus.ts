@@ -11,6 +11,7 @@ export interface CorpusMessage {
   readonly index: number;
   /** ISO 8601. */
   readonly at: string;
+  /** Empty if the text is to be kept without a name. */
   readonly speaker: string;
   readonly text: string;
 }

@@ -1,4 +1,6 @@
 /** Memory search: evidence found in long dialogues, by words alone, and how long a search takes. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { genkit } from 'genkitx-agents';
 import {
   InMemoryMemoryStore,
@@ -32,8 +34,12 @@ const VECTOR_SEARCHES = 100;
 
 type Find = (query: string) => Promise<string[]>;
 
-/** @param report Gets the figures. */
-export async function benchMemorySearch(report: Report): Promise<void> {
+/**
+ * @param report Gets the figures.
+ * @param folder Only these dialogues are searched: each is a file with a {@link Dialogue} as JSON.
+ */
+export async function benchMemorySearch(report: Report, folder?: string): Promise<void> {
+  if (folder !== undefined) return benchRecall(report, 'your dialogues', readDialogues(folder));
   for (const [name, seed] of Object.entries(SEEDS)) await benchRecall(report, name, makeCorpus(seed, PEOPLE));
   const corpus = makeCorpus(SEEDS['held out'], PEOPLE);
   for (const size of [600, 50_000] as const) await benchSpeed(report, corpus, size);
@@ -76,6 +82,12 @@ async function benchRecall(report: Report, name: string, corpus: readonly Dialog
   );
 }
 
+function readDialogues(folder: string): Dialogue[] {
+  const files = readdirSync(folder).filter((file) => file.endsWith('.json'));
+  if (files.length === 0) throw new Error(`${folder} has no .json files with dialogues.`);
+  return files.map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as Dialogue);
+}
+
 /** The share of the evidence of each question that is not among the first k, in percent, on average. */
 class Misses {
   readonly #sums = new Map<number, number>(AT.map((k) => [k, 0]));
@@ -112,7 +124,7 @@ async function openSearch({ messages }: Dialogue): Promise<Find> {
 
 async function openMiniSearch({ messages }: Dialogue): Promise<Find> {
   const index = new MiniSearch({ fields: ['text'] });
-  index.addAll(messages.map(({ id, speaker, text }) => ({ id, text: `${speaker}: ${text}` })));
+  index.addAll(messages.map((message) => ({ id: message.id, text: wordsOf(message) })));
   return async (query) => index.search(query).map(({ id }) => id as string);
 }
 
@@ -127,9 +139,14 @@ function searchOf(store: MemoryStore, vectorOf?: () => number[]): Pick<MemoryMan
   return memoryManager(ai, { store, worker: false, ...(embedder && { embedder }) });
 }
 
+function wordsOf({ speaker, text }: CorpusMessage): string {
+  return speaker === '' ? text : `${speaker}: ${text}`;
+}
+
 /** A message, kept word for word. */
-function draft({ id, session, index, at, speaker, text }: CorpusMessage, dialogue: string): MemoryDraft {
-  const words = `${speaker}: ${text}`;
+function draft(message: CorpusMessage, dialogue: string): MemoryDraft {
+  const { id, session, index, at } = message;
+  const words = wordsOf(message);
   const source = {
     id: `${dialogue}${session}`,
     type: 'implicit',
