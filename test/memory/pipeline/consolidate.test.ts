@@ -104,7 +104,7 @@ test('a duplicate is found among memories with the same words in another order',
 });
 
 test('a blank text is no memory, and no sentence for two facts', async () => {
-  const blank = [' ', '\u200B', '\u3164\uFE0F\u00AD'];
+  const blank = [' ', '\u200B', '\u3164\uFE0F\u00AD', '\u2800'];
   const update = operations({ new: 1, op: 'UPDATE', existing: [1], text: '\u200B ' });
   const milk = 'The user likes tea with milk.';
   const { memory, scope, store } = setUp({ replies: [extraction(...blank, milk), update, update] });

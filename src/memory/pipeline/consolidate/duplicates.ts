@@ -1,8 +1,8 @@
 /** The end of a text's last sentence. A question mark is none: "Nuts are fine?" says something else. The texts "..." and "!!!" differ. */
 const END = /(?<=[^\s.!。！])[\s.!。！]+$/;
 
-/** A character that is seen. */
-const VISIBLE = /[^\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/u;
+/** A character that is seen. U+2800 is the Braille pattern without dots. */
+const VISIBLE = /[^\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 /** Before a single letter it counts. */
 const THE = /(?<=^|\s)the (?=\p{L}{2})/gu;
