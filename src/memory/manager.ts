@@ -243,7 +243,7 @@ export class MemoryManager {
    */
   async search(request: MemorySearchRequest): Promise<MemorySearchResult> {
     const { id, options } = targetOf(request?.scope);
-    return this.#search.search({ ...request, ...options, scope: id });
+    return this.#search.search({ ...request, scope: id }, options);
   }
 
   /**

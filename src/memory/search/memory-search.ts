@@ -53,7 +53,6 @@ const REQUEST = {
   asOf: isTime,
   deadlineMs: isTimerMs(0),
   abortSignal: isObject,
-  context: isObject,
 };
 
 /**
@@ -97,12 +96,13 @@ export class MemorySearch {
   /**
    * Finds the memories that fit a query best. They are frozen.
    *
+   * @param tenant Apart from the request, which may have come from a client.
    * @throws `INVALID_ARGUMENT` for an invalid request; the reason of `abortSignal` when that aborts.
    */
-  async search(request: ScopeSearchRequest): Promise<MemorySearchResult> {
+  async search(request: ScopeSearchRequest, tenant: MemoryStoreOptions = {}): Promise<MemorySearchResult> {
     checkOptions('search', request, REQUEST);
     if (typeof request?.query !== 'string') throw invalidArgument('search needs a query.');
-    const key = tenantScopeKey(this.#store, request.scope, { context: request.context });
+    const key = tenantScopeKey(this.#store, request.scope, tenant);
     request.abortSignal?.throwIfAborted();
     const deadline = new Deadline(this.#clock, request.deadlineMs ?? 200, request.abortSignal);
     const run = new SearchRun(
@@ -118,7 +118,7 @@ export class MemorySearch {
         now: () => this.#clock.now(),
         keepIndex: (index) => this.#indexes.set(key, index, index.weight),
       },
-      request,
+      { ...request, ...tenant },
       deadline,
     );
     try {

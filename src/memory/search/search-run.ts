@@ -25,8 +25,8 @@ const NOTHING: LexicalHits = { hits: [], coverage: 0 };
 /** Makes the vector of a query, by the embedder that made the vectors of the memories. */
 export type EmbedQuery = (query: string, abortSignal: AbortSignal) => Promise<readonly number[]>;
 
-/** A request with the scope and the tenant as a store takes them. */
-export interface ScopeSearchRequest extends Omit<MemorySearchRequest, 'scope'>, MemoryStoreOptions {
+/** A request with the scope as a store takes it. */
+export interface ScopeSearchRequest extends Omit<MemorySearchRequest, 'scope'> {
   scope: MemoryScopeId;
 }
 
@@ -52,13 +52,13 @@ type Step = 'lexical' | 'semantic' | 'rewrite' | 'rerank';
 /** One search. */
 export class SearchRun {
   readonly #parts: SearchParts;
-  readonly #request: ScopeSearchRequest;
+  readonly #request: ScopeSearchRequest & MemoryStoreOptions;
   readonly #deadline: Deadline;
   readonly #steps: Record<Step, SearchStep> = { lexical: 'off', semantic: 'off', rewrite: 'off', rerank: 'off' };
   readonly #errors: string[] = [];
   #revision: number | undefined;
 
-  constructor(parts: SearchParts, request: ScopeSearchRequest, deadline: Deadline) {
+  constructor(parts: SearchParts, request: ScopeSearchRequest & MemoryStoreOptions, deadline: Deadline) {
     this.#parts = parts;
     this.#request = request;
     this.#deadline = deadline;

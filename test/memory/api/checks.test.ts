@@ -208,6 +208,12 @@ test('deadlines that no timer can hold', async () => {
   );
 });
 
+test('a search can not name a tenant: its scope does', async () => {
+  const { memory, scope } = setUp();
+  const request = { scope, query: 'tea', context: { tenant: 'another' } };
+  await expect(memory.search(request)).rejects.toThrow(refused("search has no option 'context'"));
+});
+
 describe('topics of memoryManager', () => {
   const topic = { label: 'drinks', description: 'What the user drinks' };
   const said = 'I drink tea.';

@@ -1,4 +1,4 @@
-import type { MemoryScopeId, MemorySearchResult, SnapshotPathPrefix } from 'genkitx-agents/memory';
+import type { MemoryScopeId, MemorySearchResult, MemoryStoreOptions, SnapshotPathPrefix } from 'genkitx-agents/memory';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ScopeSearchRequest } from '../../../src/memory/search/search-run.ts';
 import { MemorySearch } from '../../../src/memory/search/memory-search.ts';
@@ -14,8 +14,11 @@ beforeEach(() => {
 });
 
 const ids = ({ memories }: MemorySearchResult): string[] => memories.map(({ memory }) => memory.id);
-const find = async (query: string, more: Partial<ScopeSearchRequest> = {}): Promise<string[]> =>
-  ids(await search.search({ scope: ADA, query, ...more }));
+const find = async (
+  query: string,
+  more: Partial<ScopeSearchRequest> = {},
+  tenant: MemoryStoreOptions = {},
+): Promise<string[]> => ids(await search.search({ scope: ADA, query, ...more }, tenant));
 /** The score that words give to each found memory, as a part of the best one's. */
 async function sharesOf(query: string): Promise<Record<string, number>> {
   const { memories } = await search.search({ scope: ADA, query });
@@ -420,7 +423,7 @@ describe('the index of a scope', () => {
     }
     for (let round = 0; round < 2; round++) {
       for (const [i, { tenant, scope }] of places.entries()) {
-        expect(await find('canary ada', { scope, context: { tenant } })).toEqual([`m${i}`]);
+        expect(await find('canary ada', { scope }, { context: { tenant } })).toEqual([`m${i}`]);
       }
     }
   });
