@@ -4,6 +4,7 @@ import { describeThrown, invalidArgument, quote } from '../errors.ts';
 import { checkOptions, isFunction, isObject, isOneOf, isString, isWhole } from '../store/check-options.ts';
 import type { SessionSummary, SnapshotStore } from '../store/contract.ts';
 import type { IngestWhile } from './pipeline/ingest/ingest.ts';
+import { sourceOfSession } from './pipeline/ingest/read-session.ts';
 import type { KnownSessions } from './pipeline/jobs/known-sessions.ts';
 import type { MemoryScope } from './scopes.ts';
 import type { IngestOptions } from './types.ts';
@@ -107,11 +108,7 @@ async function ingestSession(
   try {
     const snapshot = await store.getSnapshot({ sessionId, ...(context && { context }) });
     const messages = snapshot?.state?.messages ?? [];
-    const source = {
-      id: sessionId,
-      sessionId,
-      ...(snapshot && { snapshotId: snapshot.snapshotId, at: snapshot.createdAt }),
-    };
+    const source = sourceOfSession({ sessionId, snapshotId: snapshot?.snapshotId, at: snapshot?.createdAt });
     const isThere = async () =>
       (await store.getSnapshotMetadata({ sessionId, ...(context && { context }) })) !== undefined;
     const { status, jobIds } = await ingest({ ...how, source, messages }, isThere);

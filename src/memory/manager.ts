@@ -28,7 +28,7 @@ import type { Memory, MemoryErasure, MemoryJob, MemoryScopeId } from '../store/m
 import { tenantScopeKey } from '../store/memory/scope.ts';
 import { LruCache } from '../store/parts/lru-cache.ts';
 import { Attachment } from './attach/attach.ts';
-import { readSession } from './attach/read-session.ts';
+import { readSession, sourceOfSession } from './pipeline/ingest/read-session.ts';
 import type { AttachedMemory, AttachOptions } from './attach/types.ts';
 import { backfillSessions, type BackfillOptions, type BackfillResult, type BackfillTools } from './backfill.ts';
 import { evaluateExtraction } from './evaluate.ts';
@@ -197,9 +197,8 @@ export class MemoryManager {
     };
     const session = await read();
     if (!session) throw notFound(`There is no session ${quote(sessionId)}.`);
-    const { snapshotId, messages } = session;
-    const source = { id: sessionId, ...options.source, sessionId, ...(snapshotId !== undefined && { snapshotId }) };
-    return this.#ingest({ ...options, source, messages }, async () => (await read()) !== undefined);
+    const source = { ...sourceOfSession(session), ...options.source, sessionId };
+    return this.#ingest({ ...options, source, messages: session.messages }, async () => (await read()) !== undefined);
   }
 
   async #ingest(options: IngestOptions, isThere?: () => Promise<boolean>): Promise<IngestResult> {

@@ -276,7 +276,7 @@ export interface IngestSource {
   readonly sessionId?: string;
   /** The snapshot whose messages are read. `forgetSource` can forget it, such as that of an abandoned branch. */
   readonly snapshotId?: string;
-  /** When it was said; ISO 8601. Default: now. */
+  /** When it was said; ISO 8601. Default: with `sessionId` in place of `messages` when the session was last written, else now. */
   readonly at?: string;
 }
 

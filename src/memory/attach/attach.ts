@@ -8,13 +8,13 @@ import { tenantScopeKey } from '../../store/memory/scope.ts';
 import type { MemoryManager } from '../manager.ts';
 import { memoryScope, targetOf, type MemoryScope } from '../scopes.ts';
 import type { IngestWhile } from '../pipeline/ingest/ingest.ts';
+import { readSession, type SessionToLearn } from '../pipeline/ingest/read-session.ts';
 import type { MemorySessions } from '../pipeline/jobs/process-jobs.ts';
 import type { IngestResult, MemoryTopic, MemoryTriggers } from '../types.ts';
 import { memoryMiddleware } from './middleware.ts';
 import { memoryTools } from './memory-tools.ts';
 import { Retrieval } from './retrieve.ts';
 import { settleAttach, type AttachSettings } from './settings.ts';
-import { readSession, type SessionToLearn } from './read-session.ts';
 import { Triggers } from './triggers.ts';
 import { AttachedTurn, type TurnSetting } from './turn-memory.ts';
 import type {

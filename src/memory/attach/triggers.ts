@@ -3,7 +3,7 @@ import { describeThrown, quote } from '../../errors.ts';
 import { MessageLog } from '../../session/log/message-log.ts';
 import type { IngestWhile } from '../pipeline/ingest/ingest.ts';
 import type { MemoryTriggers } from '../types.ts';
-import type { SessionToLearn } from './read-session.ts';
+import { sourceOfSession, type SessionToLearn } from '../pipeline/ingest/read-session.ts';
 
 /** The most sessions that a process tracks. With more, the oldest is dropped; if it waits for its idle time, it is learned from first. */
 const MOST_WAITING = 1_000;
@@ -77,9 +77,11 @@ export class Triggers {
     try {
       const session = read ?? (await later());
       if (!session) return;
-      const { scope, snapshotId, messages } = session;
-      const source = { id: sessionId, sessionId, ...(snapshotId !== undefined && { snapshotId }) };
-      await this.#ingest({ scope, source, messages }, async () => (await later()) !== undefined);
+      const { scope, messages } = session;
+      await this.#ingest(
+        { scope, source: sourceOfSession(session), messages },
+        async () => (await later()) !== undefined,
+      );
     } catch (error) {
       logger.warn(
         `Session ${quote(sessionId)} was not learned from; a later turn tries again. ${error instanceof Error ? error.message : describeThrown(error)}`,

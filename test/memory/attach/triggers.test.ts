@@ -208,15 +208,16 @@ describe('an agent learns', () => {
   });
 
   test('at once, when the application names a session; its turns are learned from as before', async () => {
-    const { memory, memories, chat, scope } = learning({ everyTurns: 2, onIdleMs: false });
+    const { memory, memories, sessions, chat, scope } = learning({ everyTurns: 2, onIdleMs: false });
     const talk = chat();
     await talk.send('I like tea.');
     const { sessionId, snapshotId } = talk;
+    const at = (await sessions.getSnapshot({ sessionId: sessionId! }))!.createdAt;
     const ingest = () => memory.ingest({ scope, sessionId: sessionId!, wait: true });
     expect(await ingest()).toMatchObject({ status: 'committed' });
     expect(await ingest()).toEqual({ status: 'known', jobIds: [] });
     const [hit] = (await memories.query({ scope: 'user', appName: 'default', userId: 'ada' })).items;
-    expect(hit!.memory.sources).toMatchObject([{ id: sessionId, sessionId, snapshotId, from: 0, to: 2 }]);
+    expect(hit!.memory.sources).toMatchObject([{ id: sessionId, sessionId, snapshotId, at, from: 0, to: 2 }]);
     await talk.send('I like rum.');
     await vi.waitFor(async () => expect(await textsOf(memories)).toHaveLength(2));
     await memory.settled();

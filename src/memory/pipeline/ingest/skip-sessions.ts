@@ -1,7 +1,6 @@
 import type { SnapshotStore } from '../../../store/contract.ts';
 import { listAllSnapshots, sessionsOldestFirst } from '../../../store/list/items-of.ts';
 import { memoryScopeKey } from '../../../store/memory/scope.ts';
-import { readSession } from '../../attach/read-session.ts';
 import { targetOf, type ScopeTarget } from '../../scopes.ts';
 import { commitPlan } from '../commit/commit-plan.ts';
 import { readLearningState, sourceNoteOperation } from '../guard/learning-state.ts';
@@ -9,6 +8,7 @@ import type { MemorySessions } from '../jobs/process-jobs.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { learnInputs } from './plan-jobs.ts';
 import { withRange, type SourceNote } from './ranges.ts';
+import { readSession } from './read-session.ts';
 
 /** Marks the messages that the sessions of a scope have now as read, so that they are not learned later. */
 export async function skipSessions(
