@@ -59,8 +59,5 @@ export function checkCall(
   return targetOf(options!.scope);
 }
 
-/** The most operations of a commit. */
-export const MOST_OPERATIONS = 100;
-
 /** Kinds of notes. Those that begin with `index` are derived: the removal of a memory drops them. */
 export const NOTES = { pipeline: 'pipeline', quarantine: 'quarantine', derived: 'index:organized' } as const;

@@ -23,7 +23,7 @@ export async function discardJob(pipeline: Pipeline, id: string, options: Memory
     const countsAsRead = input.task !== 'facts' && !input.isApproved;
     const operations: MemoryOperation[] = [splitOperation(id, undefined)];
     if (next !== note) operations.push(sourceNoteOperation(sourceId, next));
-    return { revision, operations, countsAsRead };
+    return { revision, steps: [operations], countsAsRead };
   });
   try {
     await store.changeJob(id, { ...options, owner: undefined, to: 'remove', now: now() });

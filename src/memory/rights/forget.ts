@@ -1,12 +1,18 @@
-import { randomUUID } from 'node:crypto';
 import { z } from 'genkit';
 import { unavailable } from '../../errors.ts';
 import { markedLines } from '../../session/log/transcript.ts';
-import type { Memory, MemoryDraft, MemoryJob, MemoryOperation, MemorySource } from '../../store/memory/contract.ts';
+import type {
+  Memory,
+  MemoryDraft,
+  MemoryJob,
+  MemoryOperation,
+  MemorySource,
+  PutMemory,
+} from '../../store/memory/contract.ts';
 import { withConfidence, withSources } from '../pipeline/consolidate/confidence.ts';
 import { isBlank, sameFactKey } from '../pipeline/consolidate/duplicates.ts';
 import { procedureOf } from '../pipeline/consolidate/procedures.ts';
-import { withoutEnd, keyedIds, strongestStatement } from '../pipeline/consolidate/working-memories.ts';
+import { withoutEnd, strongestStatement } from '../pipeline/consolidate/working-memories.ts';
 import { WITHOUT_DERIVED } from '../pipeline/commit/change-memory.ts';
 import { commitPlan } from '../pipeline/commit/commit-plan.ts';
 import { vectorsOf, type AskModel } from '../pipeline/extract/ask-model.ts';
@@ -18,8 +24,8 @@ import { NOTES, type Pipeline } from '../pipeline/pipeline.ts';
 import { jobsOf, memoriesOf } from '../pipeline/contents.ts';
 import type { ScopeTarget } from '../scopes.ts';
 
-/** The most memories that one commit replaces: each takes two operations, and one for each memory that it has superseded. */
-const MOST_AT_ONCE = 25;
+/** The most texts of one call of the embedder. */
+const MOST_TEXTS = 30;
 const LOOK_AGAIN_MS = 50;
 
 /** The counts of `forgetSource`. */
@@ -42,8 +48,8 @@ interface Forgotten {
   readonly snapshotIds: readonly string[] | undefined;
 }
 
-/** By the id of a replaced memory, its new id; of a removed one, its `supersededBy`. */
-type NewIds = Map<string, string | undefined>;
+/** By the id of a removed memory, its `supersededBy`. */
+type Removed = ReadonlyMap<string, string | undefined>;
 
 /** Functions of the manager for a {@link SourceRemoval}. */
 interface RemovalTools {
@@ -58,6 +64,8 @@ export class SourceRemoval {
   readonly #forgotten: Forgotten;
   readonly #tools: RemovalTools;
   readonly #counts: ForgottenSource = { removed: 0, regenerated: 0, reinstated: 0, jobs: 0, quarantined: 0 };
+  /** Memories that were made again, by id and revision: a plan that is made again does not ask the model again. */
+  readonly #made = new Map<string, PutMemory>();
 
   constructor(pipeline: Pipeline, work: ScopeTarget, forgotten: Forgotten, tools: RemovalTools) {
     this.#pipeline = pipeline;
@@ -69,7 +77,7 @@ export class SourceRemoval {
   async run(): Promise<ForgottenSource> {
     await this.#forgetJobs();
     await this.#forgetNotes();
-    while (await this.#forgetMemories());
+    await this.#forgetMemories();
     await this.#finish();
     this.#pipeline.changed(this.#work.scope);
     return this.#counts;
@@ -108,16 +116,17 @@ export class SourceRemoval {
   }
 
   async #changeSourceNote(jobs: readonly MemoryJob[]): Promise<void> {
-    await this.#commit(async () => {
+    await commitPlan(this.#pipeline, this.#work, async () => {
       const { note, revision } = await readLearningState(this.#pipeline, this.#work, this.#forgotten.sourceId);
       const isRange = (input: JobInput): input is LearnInput => input.task === 'learn' || input.task === 'verbatim';
       const read = jobs.map(parseJobInput).filter(isRange);
       const marked = read.reduce((next, { range }) => withRange(next, range), note);
       const next = {
         ...jobs.reduce((one, { id }) => withoutDeadJob(one, id), marked),
-        forgottenJobs: jobs.map(({ id }) => id),
+        // Those of an earlier call that did not end are still to be forgotten.
+        forgottenJobs: [...new Set([...(note.forgottenJobs ?? []), ...jobs.map(({ id }) => id)])],
       };
-      return { revision, operations: [sourceNoteOperation(this.#forgotten.sourceId, next)] };
+      return { revision, steps: [[sourceNoteOperation(this.#forgotten.sourceId, next)]] };
     });
   }
 
@@ -125,86 +134,100 @@ export class SourceRemoval {
   async #forgetNotes(): Promise<void> {
     const { store } = this.#pipeline;
     const { id, options } = this.#work;
-    await this.#commit(async () => {
+    const { count } = await commitPlan(this.#pipeline, this.#work, async () => {
       const { revision, notes } = await store.notes(id, NOTES.quarantine, options);
-      const operations: MemoryOperation[] = [];
-      this.#counts.quarantined = 0;
+      const steps: MemoryOperation[][] = [];
+      let count = 0;
       for (const { key, value } of notes) {
         const items = quarantinedOf(value);
         const kept = items.filter(({ source }) => !this.#isForgotten(source));
         if (kept.length === items.length) continue;
-        this.#counts.quarantined += items.length - kept.length;
-        operations.push(quarantineNote(key, kept));
+        count += items.length - kept.length;
+        steps.push([quarantineNote(key, kept)]);
       }
-      return { revision, operations };
+      return { revision, steps, count };
     });
+    this.#counts.quarantined = count;
   }
 
-  /** Replaces some memories of the source. Returns whether there may be more. */
-  async #forgetMemories(): Promise<boolean> {
+  async #forgetMemories(): Promise<void> {
     const { store } = this.#pipeline;
     const { id, options } = this.#work;
-    let isMore = false;
-    await this.#commit(async () => {
+    const plan = async () => {
       const revision = await store.revision(id, options);
-      const all = await store.bySource(id, this.#forgotten.sourceId, options);
-      const { snapshotIds } = this.#forgotten;
-      const affected: Memory[] = [];
-      for (const memory of all) {
-        if (snapshotIds === undefined || (await this.#wasFromForgotten(memory))) affected.push(memory);
-        if (affected.length === MOST_AT_ONCE) break;
-      }
-      isMore = affected.length > 0;
-      return { revision, operations: await this.#replace(affected) };
-    });
-    return isMore;
+      return { revision, steps: await this.#replace(await this.#affected()) };
+    };
+    await commitPlan(this.#pipeline, this.#work, plan, (operations) => this.#count(operations));
   }
 
-  async #wasFromForgotten(memory: Memory): Promise<boolean> {
+  /** The memories with a forgotten source, now or in an earlier revision. */
+  async #affected(): Promise<Memory[]> {
     const { id, options } = this.#work;
-    const was = await this.#pipeline.store.revisions(id, memory.id, options);
-    return [memory, ...was].some(({ sources }) => sources.some((source) => this.#isForgotten(source)));
+    const { sourceId, snapshotIds } = this.#forgotten;
+    const all = await this.#pipeline.store.bySource(id, sourceId, options);
+    if (snapshotIds === undefined) return all;
+    const affected: Memory[] = [];
+    for (const memory of all) {
+      const was = await this.#pipeline.store.revisions(id, memory.id, options);
+      if ([memory, ...was].some(({ sources }) => sources.some((source) => this.#isForgotten(source))))
+        affected.push(memory);
+    }
+    return affected;
   }
 
-  async #replace(memories: readonly Memory[]): Promise<MemoryOperation[]> {
-    if (memories.length === 0) return [];
-    const operations: MemoryOperation[] = memories.map(({ id }) => ({ op: 'remove', id }));
-    const newIds: NewIds = new Map();
-    const puts: MemoryDraft[] = [];
-    for (const memory of memories) {
-      const sources = memory.sources.filter((source) => !this.#isForgotten(source));
-      if (sources.length === 0) {
-        newIds.set(memory.id, memory.supersededBy);
-        this.#counts.removed++;
-        continue;
+  /** Removes memories that have no other source, and makes the others again, without their revisions. */
+  async #replace(affected: readonly Memory[]): Promise<MemoryOperation[][]> {
+    const isLeft = ({ sources }: Memory) => sources.some((source) => !this.#isForgotten(source));
+    const removed: Removed = new Map(
+      affected.filter((memory) => !isLeft(memory)).map(({ id, supersededBy }) => [id, supersededBy]),
+    );
+    const made = await this.#regenerate(affected.filter(isLeft));
+    const steps: MemoryOperation[][] = [];
+    // First, because they are found by what they name. Once that is removed, a later call would not find them.
+    if (removed.size > 0) {
+      const isReplaced = new Set(affected.map(({ id }) => id));
+      for await (const memory of memoriesOf(this.#pipeline, this.#work)) {
+        const next = withNewSuccessor(memory, removed);
+        if (next !== memory && !isReplaced.has(memory.id)) steps.push([{ op: 'put', memory: next }]);
       }
-      const id = otherId(memory);
-      newIds.set(memory.id, id);
-      puts.push({ ...(await this.#regenerated(memory, sources)), id });
-      this.#counts.regenerated++;
     }
-    puts.push(...(await this.#predecessors(newIds)));
-    const all = puts.map((memory) => withNewSuccessor(memory, newIds));
-    const texts = all.map(({ text }) => text);
-    const vectors = await vectorsOf(this.#pipeline, texts);
-    for (const [i, memory] of all.entries())
-      operations.push({ op: 'put', memory, ...(vectors && { vector: vectors[i]! }) });
-    return operations;
+    for (const put of made)
+      steps.push([
+        { op: 'remove', id: put.memory.id },
+        { ...put, memory: withNewSuccessor(put.memory, removed) },
+      ]);
+    for (const id of removed.keys()) steps.push([{ op: 'remove', id }]);
+    return steps;
   }
 
-  /** Memories whose `supersededBy` names a replaced memory. */
-  async #predecessors(newIds: NewIds): Promise<MemoryDraft[]> {
-    const found: MemoryDraft[] = [];
-    for await (const memory of memoriesOf(this.#pipeline, this.#work)) {
-      const { supersededBy } = memory;
-      if (supersededBy === undefined || !newIds.has(supersededBy) || newIds.has(memory.id)) continue;
-      found.push(memory);
-      if (successorOf(memory, newIds) === undefined) this.#counts.reinstated++;
+  #count(operations: readonly MemoryOperation[]): void {
+    const gone = new Set(operations.flatMap((one) => (one.op === 'remove' ? one.id : [])));
+    for (const one of operations) {
+      if (one.op !== 'put') continue;
+      if (gone.delete(one.memory.id)) this.#counts.regenerated++;
+      else if (one.memory.validTo === undefined) this.#counts.reinstated++;
     }
-    return found;
+    this.#counts.removed += gone.size;
   }
 
-  async #regenerated(memory: Memory, sources: readonly MemorySource[]): Promise<MemoryDraft> {
+  /** Makes memories again from their other sources. */
+  async #regenerate(memories: readonly Memory[]): Promise<PutMemory[]> {
+    const keyOf = ({ id, revision }: Memory) => JSON.stringify([id, revision]);
+    const missing = memories.filter((memory) => !this.#made.has(keyOf(memory)));
+    for (let i = 0; i < missing.length; i += MOST_TEXTS) {
+      const some = missing.slice(i, i + MOST_TEXTS);
+      const drafts: MemoryDraft[] = [];
+      for (const memory of some) drafts.push(await this.#regenerated(memory));
+      const texts = drafts.map(({ text }) => text);
+      const vectors = await vectorsOf(this.#pipeline, texts);
+      for (const [n, memory] of drafts.entries())
+        this.#made.set(keyOf(some[n]!), { op: 'put', memory, ...(vectors && { vector: vectors[n]! }) });
+    }
+    return memories.map((memory) => this.#made.get(keyOf(memory))!);
+  }
+
+  async #regenerated(memory: Memory): Promise<MemoryDraft> {
+    const sources = memory.sources.filter((source) => !this.#isForgotten(source));
     // The source is only in earlier revisions.
     if (sources.length === memory.sources.length) return memory;
     const left = withSources(memory, sources);
@@ -240,51 +263,28 @@ export class SourceRemoval {
    * of the source changes the scope's revision, so that no running job writes what it made of the removed summary.
    */
   async #finish(): Promise<void> {
-    await this.#commit(async () => {
+    await commitPlan(this.#pipeline, this.#work, async () => {
       const { note, revision } = await readLearningState(this.#pipeline, this.#work, this.#forgotten.sourceId);
       const { forgottenJobs = [], ...rest } = note;
-      const splits = forgottenJobs.slice(0, 90).map((jobId) => splitOperation(jobId, undefined));
       return {
         revision,
-        operations: [
-          ...WITHOUT_DERIVED,
-          ...splits,
-          sourceNoteOperation(this.#forgotten.sourceId, { ...rest, seen: [] }),
+        steps: [
+          ...forgottenJobs.map((jobId) => [splitOperation(jobId, undefined)]),
+          [...WITHOUT_DERIVED, sourceNoteOperation(this.#forgotten.sourceId, { ...rest, seen: [] })],
         ],
       };
     });
   }
-
-  async #commit(plan: () => Promise<{ revision: number; operations: MemoryOperation[] }>): Promise<void> {
-    const before = { ...this.#counts };
-    await commitPlan(this.#pipeline, this.#work, () => {
-      Object.assign(this.#counts, before);
-      return plan();
-    });
-  }
-}
-
-/** A new id for a memory that is made again: a commit can't remove and write the same memory. */
-function otherId(memory: Memory): string {
-  const key = memory['key'] as string | undefined;
-  if (key === undefined) return randomUUID();
-  return keyedIds(key).find((id) => id !== memory.id)!;
 }
 
 /**
- * The memory with the new id in `supersededBy`. If the memory that superseded it is removed, the one that superseded that takes its
- * place; without one the memory holds again.
+ * The memory as it is once others are removed. If the one that superseded it is, the one that superseded that takes its place; without one the
+ * memory holds again.
  */
-function withNewSuccessor(memory: MemoryDraft, newIds: NewIds): MemoryDraft {
+function withNewSuccessor(memory: MemoryDraft, removed: Removed): MemoryDraft {
   const { supersededBy } = memory;
-  if (supersededBy === undefined || !newIds.has(supersededBy)) return memory;
-  const id = successorOf(memory, newIds);
-  if (id !== undefined) return { ...memory, supersededBy: id };
-  return withConfidence(withoutEnd(memory));
-}
-
-function successorOf({ supersededBy }: MemoryDraft, newIds: NewIds): string | undefined {
-  let id = supersededBy;
-  while (id !== undefined && newIds.has(id)) id = newIds.get(id);
-  return id;
+  if (supersededBy === undefined || !removed.has(supersededBy)) return memory;
+  let id: string | undefined = supersededBy;
+  while (id !== undefined && removed.has(id)) id = removed.get(id);
+  return id === undefined ? withConfidence(withoutEnd(memory)) : { ...memory, supersededBy: id };
 }

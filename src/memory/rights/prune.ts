@@ -1,14 +1,13 @@
-import { invalidArgument, isAborted } from '../../errors.ts';
+import { invalidArgument } from '../../errors.ts';
 import { checkOptions, isShare, isWhole } from '../../store/check-options.ts';
 import type { Memory, MemoryOperation } from '../../store/memory/contract.ts';
+import { commitPlan } from '../pipeline/commit/commit-plan.ts';
 import { agedConfidence } from '../pipeline/consolidate/confidence.ts';
 import { discardOlder } from '../pipeline/guard/review.ts';
-import { MOST_OPERATIONS, type Pipeline } from '../pipeline/pipeline.ts';
+import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { MemoryPrunePolicy } from '../types.ts';
 import { memoriesOf } from '../pipeline/contents.ts';
 import type { ScopeTarget } from '../scopes.ts';
-
-const MOST_ATTEMPTS = 10;
 
 const POLICY = {
   maxAgeMs: isWhole(0),
@@ -52,25 +51,17 @@ async function pruneMemories(
   policy: MemoryPrunePolicy,
   dryRun: boolean,
 ): Promise<number> {
-  const { store, now, changed } = pipeline;
+  const { store, changed } = pipeline;
   let removed = 0;
+  const plan = async () => {
+    const revision = await store.revision(work.id, work.options);
+    const gone = await memoriesToPrune(pipeline, work, policy);
+    return { revision, steps: gone.map((id): MemoryOperation[] => [{ op: 'remove', id }]) };
+  };
+  if (dryRun) return (await plan()).steps.length;
   try {
-    for (let attempt = 1; ; attempt++) {
-      let expectedRevision = await store.revision(work.id, work.options);
-      const gone = await memoriesToPrune(pipeline, work, policy);
-      if (dryRun) return gone.length;
-      try {
-        for (let i = 0; i < gone.length; i += MOST_OPERATIONS) {
-          const operations = gone.slice(i, i + MOST_OPERATIONS).map((id): MemoryOperation => ({ op: 'remove', id }));
-          const commit = await store.commit(work.id, operations, { ...work.options, expectedRevision, now: now() });
-          expectedRevision = commit.revision;
-          removed += operations.length;
-        }
-        return removed;
-      } catch (error) {
-        if (!isAborted(error) || attempt === MOST_ATTEMPTS) throw error;
-      }
-    }
+    await commitPlan(pipeline, work, plan, ({ length }) => (removed += length));
+    return removed;
   } finally {
     // Also after an error, because the saved index still has what was removed before it.
     if (removed > 0) changed(work.scope);

@@ -27,11 +27,11 @@ export interface PutOperation {
 /** A checked note. Its value is the store's own, frozen; `undefined` removes the note. */
 export type NoteOperation = Omit<WriteMemoryNote, 'op'>;
 
-/** The checked operations of a commit; no two are about the same memory or note. */
+/** The checked operations of a commit. It may remove and put the same memory; no two puts, removes or notes are about the same one. */
 export interface CommitOperations {
   /** Memories to create or replace. */
   readonly puts: readonly PutOperation[];
-  /** Ids of memories to remove; they may be gone already. */
+  /** Ids of memories to remove, before the puts; they may be gone already. */
   readonly removes: readonly string[];
   /** Notes to write or remove, after what the removals do to notes. */
   readonly notes: readonly NoteOperation[];
@@ -67,7 +67,11 @@ export function checkOperations(operations: readonly MemoryOperation[], maxDimen
       bytes += jsonBytes(notes.at(-1)!.value);
     } else throw invalidArgument("An operation's op is 'put', 'remove' or 'note'.");
   }
-  assertDifferent([...puts.map((put) => put.memory.id), ...removes], 'The memory');
+  assertDifferent(
+    puts.map((put) => put.memory.id),
+    'The memory',
+  );
+  assertDifferent(removes, 'The memory');
   assertDifferent(
     notes.map(({ kind, key }) => JSON.stringify([kind, key])),
     'The note',

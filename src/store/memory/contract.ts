@@ -163,7 +163,10 @@ export interface PutMemory {
   readonly vector?: readonly number[];
 }
 
-/** Removes a memory with its revisions and vector, and the scope's notes of kinds that begin with `index`. */
+/**
+ * Removes a memory with its revisions and vector, and the scope's notes of kinds that begin with `index`. If the same commit puts the memory, it
+ * begins anew, with revision 1.
+ */
 export interface RemoveMemory {
   /** Says what the operation does. */
   readonly op: 'remove';

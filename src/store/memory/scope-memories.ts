@@ -55,7 +55,8 @@ export class ScopeMemories {
   plan({ puts, removes, raisesRevision }: CommitOperations, now: number): MemoriesCommit {
     const revision = this.#revision + Number(raisesRevision);
     const versions = puts.map((put, i) => {
-      const current = this.#current(put.memory.id);
+      const { id } = put.memory;
+      const current = removes.includes(id) ? undefined : this.#current(id);
       return nextVersion(put, current, { scope: this.#scope, sequence: sequenceOf(revision) + i, now });
     });
     return { revision, versions, removed: removes.filter((id) => this.#memories.has(id)) };
@@ -63,13 +64,13 @@ export class ScopeMemories {
 
   apply({ revision, versions, removed }: MemoriesCommit): void {
     this.#revision = revision;
+    for (const id of removed) this.#memories.delete(id);
     for (const version of versions) {
       const { id } = version.memory;
       const before = this.#memories.get(id) ?? [];
       this.#memories.delete(id);
       this.#memories.set(id, [...before, version]);
     }
-    for (const id of removed) this.#memories.delete(id);
     if (removed.length > 0) this.#resetRevision = revision;
   }
 

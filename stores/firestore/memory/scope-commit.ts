@@ -65,12 +65,13 @@ export class ScopeCommits {
 
   async #attempt({ operations, expectedRevision, job, now }: CommitRequest): Promise<MemoryCommitResult> {
     const { puts, removes, notes, raisesRevision } = operations;
-    const names = [...puts.map(({ memory }) => memory.id), ...removes].map((id) => hashName(id));
-    const read = await this.#read(names, job);
+    const removedNames = new Set(removes.map((id) => hashName(id)));
+    const names = new Set([...puts.map(({ memory }) => hashName(memory.id)), ...removedNames]);
+    const read = await this.#read([...names], job);
     const { head } = read;
     assertRevision(this.#key, head.revision, expectedRevision);
     const writes = job ? await this.#jobs.removal(this.#key, job, read.job) : [];
-    if (names.length + notes.length === 0) {
+    if (names.size + notes.length === 0) {
       if (writes.length > 0) await this.#data.database.commit(writes);
       return { revision: head.revision };
     }
@@ -79,9 +80,8 @@ export class ScopeCommits {
     let expires = head.expires;
     for (const [i, put] of puts.entries()) {
       const document = read.memories[i]!;
-      const current: MemoryVersion | undefined = isKept(document, head)
-        ? await readVersion(document, reader)
-        : undefined;
+      const hasVersions = isKept(document, head) && !removedNames.has(document.id);
+      const current: MemoryVersion | undefined = hasVersions ? await readVersion(document, reader) : undefined;
       const version = nextVersion(put, current, { scope: reader.scope, sequence: sequenceOf(revision) + i, now });
       if (current) {
         const ref = this.#collection('revisions').doc(revisionName(document.id, current.memory.revision));
@@ -100,7 +100,7 @@ export class ScopeCommits {
           : { kind: 'set', ref, data: await noteFields(note, head.commit + 1, reader.sealer) },
       );
     }
-    const removed = read.memories.slice(puts.length).filter((document) => isKept(document, head));
+    const removed = read.memories.filter((document) => removedNames.has(document.id) && isKept(document, head));
     await this.#write(read, { removed, writes, raises: raisesRevision, expires });
     return { revision };
   }
@@ -140,7 +140,7 @@ export class ScopeCommits {
       for (const { ref } of derived) if (!written.has(ref.path)) writes.push({ kind: 'drop', ref });
     }
     for (const memory of removed) {
-      writes.push({ kind: 'drop', ref: memory.ref });
+      if (!written.has(memory.ref.path)) writes.push({ kind: 'drop', ref: memory.ref });
       for (let n = 1; n < (memory.get('revision') as number); n++) {
         writes.push({ kind: 'drop', ref: this.#collection('revisions').doc(revisionName(memory.id, n)) });
       }

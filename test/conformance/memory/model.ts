@@ -36,9 +36,9 @@ const operation: fc.Arbitrary<MemoryOperation> = fc.oneof(
   },
 );
 
-/** What an operation is about: a commit has one for each. */
+/** What an operation does to what: a commit has one for each. */
 const subjectOf = (one: MemoryOperation): string =>
-  one.op === 'note' ? `${one.kind} ${one.key}` : one.op === 'put' ? one.memory.id : one.id;
+  one.op === 'note' ? `${one.kind} ${one.key}` : `${one.op} ${one.op === 'put' ? one.memory.id : one.id}`;
 
 const step = fc.record({
   scope: fc.constantFrom(...SCOPES),

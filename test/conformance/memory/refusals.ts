@@ -88,7 +88,7 @@ export const refusals: MemorySubject = {
         await refuses('INVALID_ARGUMENT', () => a.commit(ADA, [put('good'), operation as MemoryOperation]));
       for (const twice of [
         [put('good'), put('good')],
-        [put('good'), { op: 'remove', id: 'good' } as const],
+        [{ op: 'remove', id: 'good' } as const, { op: 'remove', id: 'good' } as const],
         [note('n', 'x', 1), note('n', 'x', 2)],
       ]) {
         await refuses('INVALID_ARGUMENT', () => a.commit(ADA, twice));

@@ -111,6 +111,30 @@ export const removal: MemorySubject = {
       if (vector) equal((await next().query(ADA, { vector })).items.length, 1, 'and no vector');
     });
 
+    kit.test('a memory that one commit removes and puts begins anew', async (stage) => {
+      const { next } = stage;
+      await fill(stage, vector);
+      const before = await next().revision(ADA);
+      const anew = put('seat', { text: 'KEPT-seat', sources: [source('other')] });
+      await next().commit(ADA, [anew, { op: 'remove', id: 'seat' }], { now: START + 5000 });
+      for (const store of [stage.a, stage.b]) {
+        const [memory, ...more] = await store.revisions(ADA, 'seat');
+        equal([memory?.text, memory?.revision, memory?.createdAt], ['KEPT-seat', 1, isoOf(START + 5000)], 'the memory');
+        equal(more, [], 'more revisions');
+        equal(await store.get(ADA, ['seat']), [memory], 'what is read');
+        equal(await store.bySource(ADA, 'CANARY-source'), [], 'the memories of its source');
+        equal((await store.changes(ADA, { since: before })).isReset, true, 'the changes');
+        equal((await store.notes(ADA, 'index/words')).notes, [], 'derived notes');
+        if (vector)
+          equal(
+            (await store.query(ADA, { vector })).items.map(({ memory: one }) => one.id),
+            ['meal'],
+            'what is near',
+          );
+      }
+      await assertGone(stage, ['CANARY']);
+    });
+
     kit.test('a memory with many revisions goes with all of them', async (stage) => {
       const { next } = stage;
       for (let i = 0; i < 12; i++) await next().commit(ADA, [put('seat', { text: `CANARY-${i}` })]);

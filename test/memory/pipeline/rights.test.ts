@@ -227,6 +227,30 @@ describe('forgetSource', () => {
     expect(await textsOf(store)).toEqual(['The user lives in Paris.']);
   });
 
+  test('brings back more than one commit can write, and keeps the ids of what is made again', async () => {
+    const { memory, scope, store } = setUp({
+      otherwise: ({ request }) => {
+        const [, facts] = request.messages.at(-1)!.content[0]!.text!.split('New facts:');
+        return operations(...facts!.match(/^\| /gm)!.map((_, i) => ({ new: i + 1, op: 'DELETE', existing: [1] })));
+      },
+    });
+    await memory.create({ scope, source: { id: 'told', type: 'explicit' }, memory: 'The user lives in Rome.' });
+    const memories = range(0, 120).map((i) => `The user lives in city ${i}.`);
+    await memory.ingest({ scope, source: { id: 'guessed', type: 'implicit' }, memories, wait: true });
+    const kept = { key: 'pet', text: 'The user has a cat.' };
+    for (const id of ['told', 'other']) await memory.create({ scope, source: { id }, memory: kept });
+    const [pet] = (await store.query(ID)).items;
+    expect(await textsOf(store)).toEqual(['The user has a cat.', 'The user lives in Rome.']);
+    expect(await memory.forgetSource({ scope, source: 'told' })).toMatchObject({
+      removed: 1,
+      regenerated: 1,
+      reinstated: 120,
+    });
+    expect(await textsOf(store)).toEqual(['The user has a cat.', ...memories].toSorted());
+    const again = await store.revisions(ID, pet!.memory.id);
+    expect(again).toMatchObject([{ text: 'The user has a cat.', revision: 1, sources: [{ id: 'other' }] }]);
+  });
+
   test.each([
     ['a text', undefined],
     ['steps and a text', { task: 'Refund an order', steps: ['Look it up.'] }],

@@ -62,7 +62,7 @@ async function changeMemory(
     const revision = await store.revision(target.id, target.options);
     const [memory] = await store.get(target.id, [id], target.options);
     if (!memory) throw notFound(`There is no memory ${quote(id)}.`);
-    return { revision, operations: await change(memory) };
+    return { revision, steps: [await change(memory)] };
   });
 }
 

@@ -1,32 +1,58 @@
 import { isAborted } from '../../../errors.ts';
+import { cutByBytes } from '../../../json/size.ts';
 import type { MemoryOperation } from '../../../store/memory/contract.ts';
 import type { ScopeTarget } from '../../scopes.ts';
 import type { Pipeline } from '../pipeline.ts';
 
 const MOST_ATTEMPTS = 50;
+/** The most operations of one commit, and their bytes: a store takes 100, and 2 MiB. */
+const MOST_OPERATIONS = 100;
+const MOST_BYTES = 1024 * 1024;
 
-/** What to commit to a scope that has a revision. Without operations nothing is committed. */
+/** What to commit to a scope that has a revision. */
 interface CommitPlan {
   readonly revision: number;
-  readonly operations: readonly MemoryOperation[];
+  /** Each is committed as a whole, in this order; a commit takes as many as fit. Without operations nothing is committed. */
+  readonly steps: readonly (readonly MemoryOperation[])[];
 }
 
-/** Commits a plan. If another commit comes first, makes a new plan. Returns the plan that was committed. */
+/**
+ * Commits a plan, in several commits if it is too large for one. If a commit of another writer comes first, makes a new plan. Returns the plan
+ * that was committed last.
+ *
+ * @param onCommit Called with the operations of each commit.
+ */
 export async function commitPlan<P extends CommitPlan>(
   { store, now }: Pick<Pipeline, 'store' | 'now'>,
   { id, options }: ScopeTarget,
   makePlan: () => Promise<P>,
+  onCommit: (operations: readonly MemoryOperation[]) => void = () => {},
 ): Promise<P> {
   for (let attempt = 1; ; attempt++) {
     // Outside of `try`: it may call a model, whose errors do not lead to another attempt.
     const plan = await makePlan();
-    const { revision: expectedRevision, operations } = plan;
-    if (operations.length === 0) return plan;
+    let expectedRevision = plan.revision;
     try {
-      await store.commit(id, operations, { ...options, expectedRevision, now: now() });
+      for (const operations of commitsOf(plan)) {
+        const { revision } = await store.commit(id, operations, { ...options, expectedRevision, now: now() });
+        expectedRevision = revision;
+        onCommit(operations);
+      }
       return plan;
     } catch (error) {
       if (!isAborted(error) || attempt === MOST_ATTEMPTS) throw error;
     }
   }
+}
+
+function commitsOf({ steps }: CommitPlan): MemoryOperation[][] {
+  return cutByBytes(steps, MOST_BYTES).flatMap((some) => {
+    const commits: MemoryOperation[][] = [];
+    for (const step of some) {
+      const last = commits.at(-1);
+      if (last && last.length + step.length <= MOST_OPERATIONS) last.push(...step);
+      else if (step.length > 0) commits.push([...step]);
+    }
+    return commits;
+  });
 }

@@ -6,7 +6,7 @@ import type { AskModel } from '../extract/ask-model.ts';
 import type { Candidate } from '../extract/candidate.ts';
 import type { Guard } from '../guard/judge-text.ts';
 import { isBlank } from './duplicates.ts';
-import { keyedIds, WorkingMemories } from './working-memories.ts';
+import { keyedId, WorkingMemories } from './working-memories.ts';
 
 /** The most new facts in one request to the model. */
 const MOST_ASKED = 10;
@@ -57,7 +57,7 @@ export async function consolidate(request: {
   await addWithSuccessors(
     working,
     get,
-    keyed.flatMap(({ key }) => keyedIds(key!)),
+    keyed.map(({ key }) => keyedId(key!)),
     Date.parse(keyed[0]?.source.at ?? ''),
   );
   const quarantined: { candidate: Candidate; reason: string }[] = [];

@@ -61,7 +61,7 @@ export class WorkingMemories {
 
   create(candidate: Candidate, members: Partial<MemoryDraft> = {}): string {
     const { source, text, key, ...rest } = candidate;
-    const id = key === undefined ? randomUUID() : keyedIds(key)[0];
+    const id = key === undefined ? randomUUID() : keyedId(key);
     this.#put({
       ...rest,
       ...(key !== undefined && { key }),
@@ -122,7 +122,7 @@ export class WorkingMemories {
    * stronger of the two holds. Returns false, and does nothing, if the job would invalidate too many memories.
    */
   putKeyed(candidate: Candidate): boolean {
-    const [memory] = keyedIds(candidate.key!).flatMap((id) => this.#memories.get(id) ?? []);
+    const memory = this.#memories.get(keyedId(candidate.key!));
     if (!memory) {
       this.create(candidate);
       return true;
@@ -194,10 +194,9 @@ export function withoutEnd(memory: MemoryDraft): MemoryDraft {
   return rest;
 }
 
-/** The two possible ids of the memory of a key. A commit can't remove and write the same id, so a regenerated memory takes the other one. */
-export function keyedIds(key: string): [string, string] {
-  const id = `key-${createHash('sha256').update(key).digest('hex').slice(0, 32)}`;
-  return [id, `${id}-b`];
+/** The id of the memory of a key. */
+export function keyedId(key: string): string {
+  return `key-${createHash('sha256').update(key).digest('hex').slice(0, 32)}`;
 }
 
 /** The members of a memory with a key that follow from its sources. */

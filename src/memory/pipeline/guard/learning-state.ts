@@ -82,10 +82,10 @@ export function beginEpoch(
 ): Promise<Omit<LearningState, 'revision'>> {
   return commitPlan(pipeline, target, async () => {
     const state = await readLearningState(pipeline, target, sourceId);
-    if (state.epoch !== undefined || state.consent === 'off') return { ...state, operations: [] };
+    if (state.epoch !== undefined || state.consent === 'off') return { ...state, steps: [] };
     const epoch = randomUUID();
     const note: MemoryOperation = { op: 'note', kind: NOTES.pipeline, key: KEYS.epoch, value: epoch };
-    return { ...state, epoch, operations: [note] };
+    return { ...state, epoch, steps: [[note]] };
   });
 }
 

@@ -20,23 +20,28 @@ export interface Quarantined {
   readonly task?: LearnInput['task'];
   /** Or a memory. */
   readonly candidate?: Candidate;
-  /** It was decided on, and its text is removed. It stays in the list, so that the indexes of the others do not change. */
-  readonly isDecided?: boolean;
+}
+
+/** A text in a note. */
+export interface WaitingText extends Quarantined {
+  /** Its number among the texts of its job: a part of its id. */
+  readonly number: number;
 }
 
 /** The notes of quarantined texts: as many as the store's limit for a note needs. */
 export function quarantineNotes(key: string, items: readonly Quarantined[]): MemoryOperation[] {
-  const parts = cutByBytes(items, MAX_PART_BYTES);
+  const numbered = items.map((item, number) => ({ ...item, number }));
+  const parts = cutByBytes(numbered, MAX_PART_BYTES);
   return parts.map((part, i) => quarantineNote(i === 0 ? key : `${key}+${i}`, part));
 }
 
 /** A note of quarantined texts. A job may have several. */
-export function quarantineNote(key: string, items: readonly Quarantined[]): MemoryOperation {
+export function quarantineNote(key: string, items: readonly WaitingText[]): MemoryOperation {
   const value = items.length === 0 ? undefined : (JSON.parse(JSON.stringify({ version: 1, items })) as Json);
   return { op: 'note', kind: NOTES.quarantine, key, value };
 }
 
 /** The texts of a note. */
-export function quarantinedOf(value: unknown): readonly Quarantined[] {
-  return (value as { items?: Quarantined[] } | undefined)?.items ?? [];
+export function quarantinedOf(value: unknown): readonly WaitingText[] {
+  return (value as { items?: WaitingText[] } | undefined)?.items ?? [];
 }

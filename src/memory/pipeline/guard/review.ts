@@ -1,13 +1,12 @@
 import { invalidArgument, notFound, quote } from '../../../errors.ts';
 import { messageText } from '../../../session/log/transcript.ts';
-import type { MemoryOperation } from '../../../store/memory/contract.ts';
 import type { ScopeTarget } from '../../scopes.ts';
 import type { QuarantinedText } from '../../types.ts';
 import { commitPlan } from '../commit/commit-plan.ts';
 import { enqueue, type Enqueued } from '../ingest/ingest.ts';
 import { shortHash } from '../ingest/ranges.ts';
 import { sha256Of, type JobInput } from '../jobs/job-input.ts';
-import { MOST_OPERATIONS, NOTES, type Pipeline } from '../pipeline.ts';
+import { NOTES, type Pipeline } from '../pipeline.ts';
 import { readLearningState } from './learning-state.ts';
 import { quarantinedOf, quarantineNote, type Quarantined } from './quarantine-note.ts';
 
@@ -18,7 +17,7 @@ export async function waitingTexts(
 ): Promise<QuarantinedText[]> {
   const { notes } = await store.notes(id, NOTES.quarantine, options);
   return notes.flatMap(({ key, value }) =>
-    quarantinedOf(value).flatMap((item, i) => (item.isDecided ? [] : toQuarantinedText(`${key}#${i}`, item))),
+    quarantinedOf(value).map((item) => toQuarantinedText(`${key}#${item.number}`, item)),
   );
 }
 
@@ -53,62 +52,49 @@ export async function discardOlder(
   work: ScopeTarget,
   { ageMs, dryRun }: { ageMs: number; dryRun: boolean },
 ): Promise<number> {
-  const isOld = ({ isDecided, at }: Quarantined): boolean => !isDecided && pipeline.now() - Date.parse(at) > ageMs;
-  for (let discarded = 0; ;) {
-    const { removed, isMore } = await commitPlan(pipeline, work, async () => {
-      const { revision, notes } = await pipeline.store.notes(work.id, NOTES.quarantine, work.options);
-      const old = notes
-        .map(({ key, value }) => ({ key, items: quarantinedOf(value) }))
-        .filter(({ items }) => items.some(isOld));
-      const some = dryRun ? old : old.slice(0, MOST_OPERATIONS);
-      const operations = dryRun ? [] : some.map(({ key, items }) => noteWithout(key, items, isOld));
-      const count = some.flatMap(({ items }) => items.filter(isOld)).length;
-      return { revision, operations, removed: count, isMore: some.length < old.length };
-    });
-    discarded += removed;
-    if (!isMore) return discarded;
-  }
+  const isOld = ({ at }: Quarantined): boolean => pipeline.now() - Date.parse(at) > ageMs;
+  const plan = async () => {
+    const { revision, notes } = await pipeline.store.notes(work.id, NOTES.quarantine, work.options);
+    const old = notes
+      .map(({ key, value }) => ({ key, items: quarantinedOf(value) }))
+      .filter(({ items }) => items.some(isOld));
+    const steps = old.map(({ key, items }) => [
+      quarantineNote(
+        key,
+        items.filter((item) => !isOld(item)),
+      ),
+    ]);
+    return { revision, steps, count: old.flatMap(({ items }) => items.filter(isOld)).length };
+  };
+  const { count } = dryRun ? await plan() : await commitPlan(pipeline, work, plan);
+  return count;
 }
 
 async function waitingText({ store }: Pipeline, { id, options }: ScopeTarget, textId: string): Promise<Quarantined> {
-  const { key, index } = splitId(textId);
+  const { key, number } = splitId(textId);
   const { notes } = await store.notes(id, NOTES.quarantine, { ...options, keys: [key] });
-  const item = quarantinedOf(notes[0]?.value)[index];
-  if (item && !item.isDecided) return item;
+  const item = quarantinedOf(notes[0]?.value).find((one) => one.number === number);
+  if (item) return item;
   throw notFound(`No text ${quote(textId)} waits for a decision.`);
 }
 
 async function removeText(pipeline: Pipeline, target: ScopeTarget, textId: string): Promise<void> {
-  const { key, index } = splitId(textId);
+  const { key, number } = splitId(textId);
   await commitPlan(pipeline, target, async () => {
     const { revision, notes } = await pipeline.store.notes(target.id, NOTES.quarantine, {
       ...target.options,
       keys: [key],
     });
-    const operation = noteWithout(key, quarantinedOf(notes[0]?.value), (_, i) => i === index);
-    return { revision, operations: [operation] };
+    const left = quarantinedOf(notes[0]?.value).filter((one) => one.number !== number);
+    return { revision, steps: [[quarantineNote(key, left)]] };
   });
 }
 
-/** The note without some texts. They keep their index, which is part of the other texts' ids. */
-function noteWithout(
-  key: string,
-  items: readonly Quarantined[],
-  isGone: (item: Quarantined, index: number) => boolean,
-): MemoryOperation {
-  const left = items.map((item, i) => (isGone(item, i) ? withoutText(item) : item));
-  return quarantineNote(key, left.every(({ isDecided }) => isDecided) ? [] : left);
-}
-
-/** The key of the note that has a text, and its place there. */
-function splitId(id: string): { key: string; index: number } {
+/** The key of the note that has a text, and the text's number. */
+function splitId(id: string): { key: string; number: number } {
   if (typeof id !== 'string') throw invalidArgument('The id of a quarantined text is a string.');
   const at = id.lastIndexOf('#');
-  return { key: id.slice(0, Math.max(0, at)) || '?', index: Number(id.slice(at + 1)) };
-}
-
-function withoutText({ at }: Quarantined): Quarantined {
-  return { reason: '', at, source: { id: '', at }, isDecided: true };
+  return { key: id.slice(0, Math.max(0, at)) || '?', number: Number(id.slice(at + 1)) };
 }
 
 function toQuarantinedText(id: string, { reason, at, source, message, candidate }: Quarantined): QuarantinedText {

@@ -64,7 +64,7 @@ async function skipBranches(
       // The last message has a range of its own: it may wait for an answer, which changes its hash.
       for (const end of [messages.length - 1, messages.length])
         for (const { range } of learnInputs('learn', source, messages, next, end)) next = withRange(next, range);
-      return { revision, operations: next === note ? [] : [sourceNoteOperation(sessionId, next)] };
+      return { revision, steps: next === note ? [] : [[sourceNoteOperation(sessionId, next)]] };
     });
   }
 }

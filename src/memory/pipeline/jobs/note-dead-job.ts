@@ -16,6 +16,6 @@ export async function noteDeadJob(pipeline: Pipeline, job: MemoryJob, options: S
     const { revision, note, epoch } = await readLearningState(pipeline, target, job.sourceId);
     const isKept = epoch === input.epoch && !note.forgottenJobs?.includes(job.id);
     const next = withDeadJob(note, { ...range, jobId: job.id, task });
-    return { revision, operations: isKept ? [sourceNoteOperation(job.sourceId, next)] : [] };
+    return { revision, steps: isKept ? [[sourceNoteOperation(job.sourceId, next)]] : [] };
   });
 }

@@ -258,6 +258,16 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
       return answer;
     },
   })),
+  mutant('keeps what a memory was that one commit removes and puts', 'removal', (sound) => ({
+    commit: (scope, operations, options) => {
+      const isPut = (id: string) => operations.some((one) => one.op === 'put' && one.memory.id === id);
+      return sound.commit(
+        scope,
+        operations.filter((one) => one.op !== 'remove' || !isPut(one.id)),
+        options,
+      );
+    },
+  })),
   mutant('keeps the revisions of a removed memory', 'removal', (sound) => {
     const kept = new Map<string, Memory[]>();
     return {
