@@ -1,12 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import { dynamicTool } from '@genkit-ai/ai/tool';
 import { getAsyncContext, getContext, type ActionContext } from '@genkit-ai/core';
-import { z, type MessageData, type ToolArgument } from 'genkit';
-import { quote } from '../../errors.ts';
+import { z, type MessageData, type ToolArgument, type ToolConfig } from 'genkit';
+import { logger } from 'genkit/logging';
+import { describeThrown, quote, unavailable } from '../../errors.ts';
 import { CURRENT_SESSION, viewOf, type Session } from '../../session/session.ts';
 import type { Memory } from '../../store/memory/contract.ts';
 import type { MemoryManager } from '../manager.ts';
 import { isMemoryTool } from '../memory-tool-names.ts';
 import type { MemoryScope } from '../scopes.ts';
+import { Deadline, LATE, SYSTEM_CLOCK } from '../search/deadline.ts';
 import { isBlank, sameFactKey } from '../pipeline/consolidate/duplicates.ts';
 import type { MemoryFact, MemoryTopic } from '../types.ts';
 import type { AttachSettings } from './settings.ts';
@@ -31,6 +34,8 @@ const OWNERS = { user: 'this user', session: 'this conversation', app: 'what hol
 
 /** A longer fact would be cut. */
 const MAX_FACT = 2_000;
+/** After this time a tool answers without the memory store. */
+const TIMEOUT_MS = 10_000;
 
 const NO_USER = 'Nothing can be remembered here, because it is not known who the user is.';
 
@@ -93,34 +98,38 @@ function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetti
     outputSchema: z.string(),
   };
   return (isUserAlone: () => boolean): ToolArgument =>
-    dynamicTool(config, async ({ memory, topic }, options) => {
-      const turn = turnOf(options.context);
-      const [scope] = scopesOf(turn);
-      if (!scope || scope.kind !== settings.scopes[0]) return NO_USER;
-      if (isBlank(memory)) return 'There is nothing to remember.';
-      const fault = topicFault(topics, topic) ?? lengthFault(memory);
-      if (fault !== undefined) return `It could not be kept: ${fault}`;
-      const { sessionId } = turn;
-      const { status } = await manager.create({
-        scope,
-        memory: {
-          text: await redact(memory),
-          topics: topic ? [topic] : [],
-          ...positionOfRequest(),
-        },
-        source: {
-          id: sessionId ?? 'create_memory',
-          // After a tool has answered, the memory may repeat the tool's words and not the user's.
-          type: isUserAlone() ? 'explicit' : 'implicit',
-          ...(sessionId !== undefined && { sessionId }),
-        },
-        wait: false,
-      });
-      if (status === 'refused') return 'It is not remembered: the user does not wish that anything is.';
-      return status === 'full'
-        ? 'It could not be kept just now.'
-        : 'It will be remembered, unless a check keeps it back.';
-    });
+    answeringTool(
+      config,
+      'It is not certain that it is remembered: the memory does not work just now.',
+      async ({ memory, topic }, options) => {
+        const turn = turnOf(options.context);
+        const [scope] = scopesOf(turn);
+        if (!scope || scope.kind !== settings.scopes[0]) return NO_USER;
+        if (isBlank(memory)) return 'There is nothing to remember.';
+        const fault = topicFault(topics, topic) ?? lengthFault(memory);
+        if (fault !== undefined) return `It could not be kept: ${fault}`;
+        const { sessionId } = turn;
+        const { status } = await manager.create({
+          scope,
+          memory: {
+            text: await redact(memory),
+            topics: topic ? [topic] : [],
+            ...positionOfRequest(),
+          },
+          source: {
+            id: sessionId ?? `created:${randomUUID()}`,
+            // After a tool has answered, the memory may repeat the tool's words and not the user's.
+            type: isUserAlone() ? 'explicit' : 'implicit',
+            ...(sessionId !== undefined && { sessionId }),
+          },
+          wait: false,
+        });
+        if (status === 'refused') return 'It is not remembered: the user does not wish that anything is.';
+        return status === 'full'
+          ? 'It could not be kept just now.'
+          : 'It will be remembered, unless a check keeps it back.';
+      },
+    );
 }
 
 /** The confidence and the date that {@link memoryLine} adds. */
@@ -138,28 +147,67 @@ function forgetMemory({ manager, settings, scopesOf }: ToolSetting) {
     outputSchema: z.string(),
   };
   return (isUserAlone: () => boolean): ToolArgument =>
-    dynamicTool(config, async ({ memory }, options) => {
-      // Memories of an app are not the user's own.
-      const scopes = scopesOf(turnOf(options.context)).filter(({ kind }) => kind !== 'app');
-      if (scopes.length === 0) return NO_USER;
-      if (!isUserAlone())
-        return 'Nothing was forgotten: a tool may have answered since the user asked. Ask the user again.';
-      const text = memory.replace(LINE_END, '');
-      const similar: Memory[] = [];
-      for (const scope of scopes) {
-        const { memories } = await manager.search({ scope, query: text, k: settings.k });
-        const found = memories.map((one) => one.memory);
-        const same = found.find((one) => sameFactKey(one.text) === sameFactKey(text));
-        if (same) {
-          await manager.remove({ scope, id: same.id });
-          return 'It is forgotten.';
+    answeringTool(
+      config,
+      'It is not certain that it is forgotten: the memory does not work just now. Ask again later.',
+      async ({ memory }, options) => {
+        // Memories of an app are not the user's own.
+        const scopes = scopesOf(turnOf(options.context)).filter(({ kind }) => kind !== 'app');
+        if (scopes.length === 0) return NO_USER;
+        if (!isUserAlone())
+          return 'Nothing was forgotten: a tool may have answered since the user asked. Ask the user again.';
+        const text = memory.replace(LINE_END, '');
+        const similar: Memory[] = [];
+        let isForgotten = false;
+        let isWaiting = false;
+        for (const scope of scopes) {
+          const { memories, report } = await manager.search({
+            scope,
+            query: text,
+            k: settings.k,
+            deadlineMs: TIMEOUT_MS,
+          });
+          if (report.lexical !== 'done') throw unavailable('The memories could not be searched.');
+          for (const { memory: one } of memories) {
+            if (sameFactKey(one.text) !== sameFactKey(text)) {
+              similar.push(one);
+              continue;
+            }
+            await manager.remove({ scope, id: one.id });
+            isForgotten = true;
+          }
+          isWaiting ||= (await manager.jobs.list({ scope, state: 'waiting' })).length > 0;
         }
-        similar.push(...found);
-      }
-      if (similar.length === 0) return 'Nothing like that is remembered.';
-      const lines = similar.slice(0, settings.k).map((one) => `- ${one.text}`);
-      return `Nothing was forgotten, because no memory says exactly that. The most similar ones:\n${lines.join('\n')}`;
-    });
+        const more = isWaiting
+          ? ' What was said lately is still to be remembered: if it may say this, ask again later.'
+          : '';
+        if (isForgotten) return `It is forgotten.${more}`;
+        if (similar.length === 0) return `Nothing like that is remembered.${more}`;
+        const lines = similar.slice(0, settings.k).map((one) => `- ${one.text}`);
+        return `Nothing was forgotten, because no memory says exactly that.${more} The most similar ones:\n${lines.join('\n')}`;
+      },
+    );
+}
+
+/** A tool that answers `otherwise` if the memory store fails or hangs, so that the turn goes on. */
+function answeringTool<Input extends z.ZodTypeAny>(
+  config: ToolConfig<Input, z.ZodString>,
+  otherwise: string,
+  run: (input: z.infer<Input>, options: { context?: ActionContext }) => Promise<string>,
+): ToolArgument {
+  return dynamicTool(config, async (input, options) => {
+    const deadline = new Deadline(SYSTEM_CLOCK, TIMEOUT_MS, undefined);
+    try {
+      const answer = await deadline.wait(run(input, options));
+      if (answer !== LATE) return answer;
+      throw unavailable(`The memory store did not answer within ${TIMEOUT_MS} ms.`);
+    } catch (error) {
+      logger.warn(`The tool ${config.name} could not be carried out. ${describeThrown(error)}`);
+      return otherwise;
+    } finally {
+      deadline.end();
+    }
+  });
 }
 
 function list(topics: readonly MemoryTopic[]): string {

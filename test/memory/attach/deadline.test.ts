@@ -1,5 +1,6 @@
 /** A memory store that hangs or fails: the turn is answered without it, and this is reported. On a fake clock. */
-import { contextWindow } from 'genkitx-agents/context';
+import { setImmediate } from 'node:timers/promises';
+import { contextWindow, sessionMemories } from 'genkitx-agents/context';
 import { InMemoryMemoryStore, type MemoryStore } from 'genkitx-agents/memory';
 import { logger } from 'genkit/logging';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -61,6 +62,43 @@ describe('a memory store that hangs', () => {
     expect(linesOf(said.requests[0]!)).toEqual(['system: Be brief.', 'user: Which seat?']);
     const report = await contextReportOf(sessions, talk.snapshotId!);
     expect(report?.sections.memory).toEqual(context && { tokens: 0, items: 0, reasons: ['deadline'] });
+  });
+
+  test('costs a turn in a window of sessionMemories its deadline, and all messages are sent', async () => {
+    const warnings = vi.spyOn(logger, 'warn').mockImplementation(() => {});
+    const store = storeThat(() => new Promise(() => {}));
+    const context = contextWindow({ history: [sessionMemories({ keepTurns: 1 })] });
+    const { chat, said } = agentWithMemory({ memory: { store }, attach: { preload: { deadlineMs: 200 } }, context });
+    const reply = chat().send('Which seat?');
+    await until(() => vi.getTimerCount() > 0);
+    await vi.advanceTimersByTimeAsync(200);
+    expect((await reply).text).toBe('ok');
+    expect(linesOf(said.requests[0]!)).toEqual(['system: Be brief.', 'user: Which seat?']);
+    expect(warnings.mock.calls.flat().join('\n')).toContain('The memory store did not answer within 200 ms.');
+  });
+
+  test.each([
+    ['create_memory', 'hangs', 'remembered'],
+    ['create_memory', 'fails', 'remembered'],
+    ['forget_memory', 'hangs', 'forgotten'],
+    ['forget_memory', 'fails', 'forgotten'],
+  ] as const)('when %s is called and it %s, the model is told, and the turn goes on', async (name, does, what) => {
+    vi.spyOn(logger, 'warn').mockImplementation(() => {});
+    const { chat, said, memories } = agentWithMemory({
+      attach: { tools: [name], preload: { deadlineMs: 200 } },
+      replies: [[{ toolRequest: { name, ref: '1', input: { memory: 'The user likes tea.' } } }], 'Sorry.'],
+    });
+    const ask = () =>
+      does === 'hangs' ? new Promise<never>(() => {}) : Promise.reject(new Error('The disk is full.'));
+    Object.assign(memories, { notes: ask, changes: ask });
+    let text: string | undefined;
+    const reply = chat()
+      .send('Please.')
+      .then((answer) => (text = answer.text));
+    for (; text === undefined; await setImmediate()) await vi.advanceTimersByTimeAsync(1_000);
+    expect(await reply).toBe('Sorry.');
+    const { toolResponse } = said.requests[1]!.messages.at(-1)!.content[0]!;
+    expect(toolResponse!.output).toContain(`It is not certain that it is ${what}`);
   });
 
   test('that fails is reported, and goes to the log', async () => {

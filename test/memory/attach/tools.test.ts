@@ -71,6 +71,44 @@ describe('the tools of a memory', () => {
     expect(await textsOf(memories)).toEqual(kept);
   });
 
+  test('forget all memories that say it, and tell the model what still waits to be remembered', async () => {
+    const { memory, memories, scope, said, chat } = agentWithMemory({
+      memory: { worker: false },
+      attach: { tools: ['create_memory', 'forget_memory'] },
+      replies: [
+        calls('forget_memory', { memory: 'The user likes tea.' }),
+        'Done.',
+        calls('create_memory', { memory: 'The user likes rum.' }),
+        'Noted.',
+        calls('forget_memory', { memory: 'The user likes rum.' }),
+        'Not yet.',
+      ],
+    });
+    for (const key of [undefined, 'drink'])
+      await memory.create({ scope, memory: { text: 'The user likes tea.', ...(key && { key }) } });
+    expect(await textsOf(memories)).toHaveLength(2);
+    const talk = chat();
+    for (const text of ['Forget the tea.', 'Remember that I like rum.', 'Forget the rum.']) await talk.send(text);
+    const [forgotten, , waits] = said.requests.flatMap(({ messages }) => {
+      const { toolResponse } = messages.at(-1)!.content[0]!;
+      return toolResponse ? [toolResponse.output] : [];
+    });
+    expect(forgotten).toBe('It is forgotten.');
+    expect(await textsOf(memories)).toEqual([]);
+    expect(waits).toContain('Nothing like that is remembered. What was said lately is still to be remembered');
+  });
+
+  test('keep outside of a session what was removed before', async () => {
+    const { ai, memory, memories, scope, said, attached } = agentWithMemory({ attach: { tools: ['create_memory'] } });
+    for (let i = 0; i < 2; i++) {
+      said.reply(calls('create_memory', { memory: 'The user likes tea.' }));
+      await ai.generate({ model: said.name, prompt: 'Remember it.', tools: attached.tools(), context: ADA });
+      await vi.waitFor(async () => expect(await textsOf(memories)).toEqual(['The user likes tea.']));
+      const { items } = await memory.list({ scope });
+      await memory.remove({ scope, id: items[0]!.id });
+    }
+  });
+
   test('forget what the user names among many similar memories that are more trusted', async () => {
     const card = (number: number) => `Riesling Smaragd Wachau vintage tasting score card number ${number}.`;
     const { memory, memories, scope, chat } = agentWithMemory({
