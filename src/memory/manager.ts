@@ -41,7 +41,7 @@ import { readConsent, writeConsent } from './pipeline/guard/learning-state.ts';
 import { approveText, discardText, waitingTexts } from './pipeline/guard/review.ts';
 import { checkIngest } from './pipeline/ingest/check-ingest.ts';
 import { addJobs, type Enqueued, type IngestWhile, type Redact } from './pipeline/ingest/ingest.ts';
-import { skipSession, skipSessions } from './pipeline/ingest/skip-sessions.ts';
+import { markAsRead, rangesOfScope, rangesOfSession, withoutLearned } from './pipeline/ingest/skip-sessions.ts';
 import { KnownSessions } from './pipeline/jobs/known-sessions.ts';
 import { noteJobs, removeJobs, type ManagedJobs, type MemorySessions } from './pipeline/jobs/process-jobs.ts';
 import { MemoryWorker } from './pipeline/jobs/worker.ts';
@@ -333,7 +333,7 @@ export class MemoryManager {
     set: async (scope: MemoryScope, consent: 'on' | 'off'): Promise<void> => {
       const work = targetOf(scope);
       const isBack = consent === 'on' && (await readConsent(this.#pipeline, work)) === 'off';
-      if (isBack) await skipSessions(this.#pipeline, work, this.#sessions);
+      if (isBack) await markAsRead(this.#pipeline, work, await rangesOfScope(work, this.#stores));
       await writeConsent(this.#pipeline, work, consent);
     },
     /** The scope's own answer, else the manager's option `consent`. */
@@ -422,7 +422,10 @@ export class MemoryManager {
       'source',
     ]);
     const { source, snapshotIds } = options;
-    if (snapshotIds === undefined) await skipSession(this.#pipeline, work, this.#stores, source);
+    if (snapshotIds === undefined) {
+      const sessions = await rangesOfSession(work, this.#stores, source);
+      await markAsRead(this.#pipeline, work, sessions, withoutLearned);
+    }
     const removeJob = (job: MemoryJob) => this.#worker.remove(job, work.options);
     const tools = { ask: modelAsker(this.#pipeline), removeJob };
     return new SourceRemoval(this.#pipeline, work, { sourceId: source, snapshotIds }, tools).run();
@@ -491,8 +494,10 @@ export class MemoryManager {
   async erase(options: ScopeOption): Promise<MemoryErasure> {
     const work = checkCall('erase', options);
     this.#uses.delete(this.#keyOf(work.scope));
+    // Read before, so that a turn that ends meanwhile can hardly learn what is to be erased.
+    const sessions = await rangesOfScope(work, this.#stores);
     const erasure = await this.store.erase(work.id, work.options);
-    await skipSessions(this.#pipeline, work, this.#sessions);
+    await markAsRead(this.#pipeline, work, sessions);
     return erasure;
   }
 

@@ -266,6 +266,19 @@ describe('forgetSource', () => {
     expect(items[0]!.memory.data).toEqual(first);
   });
 
+  test('leaves what other sources have said since a fact with a key expired', async () => {
+    const { memory, clock, scope, store } = setUp({ model: undefined });
+    const expiresAt = new Date(clock.now + 1000).toISOString();
+    const say = (id: string, text: string, more = {}) =>
+      memory.create({ scope, source: { id }, memory: { key: 'home', text, ...more } });
+    for (const id of ['a', 'b', 'c']) await say(id, 'The user lives in Rome.', { expiresAt });
+    await memory.forgetSource({ scope, source: 'b' });
+    clock.now += 2000;
+    await say('d', 'The user lives in Berlin.');
+    await memory.forgetSource({ scope, source: 'a' });
+    expect(await textsOf(store)).toEqual(['The user lives in Berlin.']);
+  });
+
   test('leaves ended what the source had replaced, if that was replaced as well', async () => {
     const { memory, scope, store } = await livingIn('Paris', 'Berlin', 'Rome');
     expect(await memory.forgetSource({ scope, source: 'Berlin' })).toMatchObject({ removed: 1, reinstated: 0 });

@@ -54,6 +54,56 @@ describe('a turn that waits for an answer', () => {
   });
 });
 
+test.each([{ learn: false }, { scope: 'session' } as const])(
+  'sessions of an agent with %j, from which the application learns, are skipped as well',
+  async (attach) => {
+    const { memory, memories, scope, sessions, chat } = agentWithMemory({
+      memory: { model: undefined, extract },
+      attach,
+    });
+    const talk = chat();
+    await memory.consent.set(scope, 'off');
+    await talk.send('I like rum.');
+    await memory.consent.set(scope, 'on');
+    const { sessionId } = talk;
+    const ingest = () => memory.ingest({ scope, sessionId: sessionId!, wait: true });
+    expect(await ingest()).toMatchObject({ status: 'known' });
+    await talk.send('I like tea.');
+    await ingest();
+    expect(await textsOf(memories)).toEqual(['I like tea.']);
+    await talk.send('I like gambling.');
+    await memory.erase({ scope });
+    expect(await memory.backfill({ store: sessions, scopeOf: () => scope })).toMatchObject({ enqueued: 0 });
+    expect(await textsOf(memories)).toEqual([]);
+  },
+);
+
+test('a running job learns nothing from messages that were skipped meanwhile', async () => {
+  let asked: (() => void) | undefined;
+  let answer: (() => void) | undefined;
+  const [isAsked, mayAnswer] = [new Promise<void>((end) => (asked = end)), new Promise<void>((end) => (answer = end))];
+  const { memory, memories, scope, chat } = agentWithMemory({
+    memory: {
+      model: undefined,
+      extract: async (input) => {
+        asked!();
+        await mayAnswer;
+        return echoTexts(input);
+      },
+    },
+    attach: { learn: false },
+  });
+  const talk = chat();
+  await talk.send('I like gambling.');
+  const source = { id: talk.sessionId!, sessionId: talk.sessionId! };
+  const learning = memory.ingest({ scope, source, messages: [...talk.messages, user('I like tea.')], wait: true });
+  await isAsked;
+  for (const consent of ['off', 'on'] as const) await memory.consent.set(scope, consent);
+  answer!();
+  await learning;
+  expect(await textsOf(memories)).toEqual(['I like tea.']);
+});
+
 test('what was skipped does not count as learned, when the note keeps few hashes of that time', () => {
   const ranges = longNote(rangeOf(0, 2, 'a0', 'a'), { ...rangeOf(2, 6, 'a2', 'b'), isLearned: true });
   const learned = ranges.filter(({ isLearned }) => isLearned);

@@ -67,8 +67,8 @@ class JobRun {
   readonly #hold: MemoryJobHold;
   readonly #input: JobInput;
   #learned: Learned | undefined;
-  /** The summary of the scope that {@link JobRun.#learned} was learned with. */
-  #summary: string | undefined;
+  /** The summary and the messages that {@link JobRun.#learned} was learned from. */
+  #learnedFrom: string | undefined;
   /** The candidates that the last commit of this run left, if they were too large for a note. {@link NOTHING_LEFT}: they are in a note. */
   #rest: SplitJob | undefined;
   readonly #counts: MemoryChangeCounts = { created: 0, updated: 0, invalidated: 0, ignored: 0, quarantined: 0 };
@@ -141,9 +141,11 @@ class JobRun {
     const { summary, profile, limits } = this.#pipeline;
     const derived = summary || profile ? await readDerived(this.#pipeline, this.#work) : {};
     const split = state.split ?? this.#rest;
-    // If a memory was removed since, the summary was as well, and must not come back with what was made of it.
-    if (this.#summary !== derived.summary) this.#learned = undefined;
-    this.#summary = derived.summary;
+    // If a memory was removed since, the summary was as well, and must not come back with what was made of it. Nor must messages that count as
+    // read since.
+    const learnedFrom = JSON.stringify([derived.summary, 'range' in input && [input.range.from, input.range.to]]);
+    if (this.#learnedFrom !== learnedFrom) this.#learned = undefined;
+    this.#learnedFrom = learnedFrom;
     const learned = split
       ? undefined
       : (this.#learned ??= await learn(this.#pipeline, this.#work, input, derived.summary));

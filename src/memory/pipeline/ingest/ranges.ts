@@ -70,6 +70,12 @@ export function hashInRange({ from, to, base, hashes }: ReadRange, position: num
   return hashes.slice(start, start + HASH_LENGTH);
 }
 
+/** A part of a range with all its hashes. */
+export function rangePart(range: ReadRange, { from, to }: Range): ReadRange {
+  const at = (position: number) => (position - range.from) * HASH_LENGTH;
+  return { from, to, base: hashInRange(range, from)!, hashes: range.hashes.slice(at(from), at(to)) };
+}
+
 /** The parts of a range that were not read yet. `hashAt` returns the hashes of the range's branch. */
 export function unreadRanges(
   range: Range,

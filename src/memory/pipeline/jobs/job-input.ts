@@ -9,6 +9,7 @@ import type { Candidate } from '../extract/candidate.ts';
 import {
   hashInRange,
   procedureMark,
+  rangePart,
   unreadRanges,
   withoutDeadJob,
   withRange,
@@ -99,11 +100,9 @@ export function sha256Of(value: unknown): string {
 }
 
 /** An input for a part of the messages. */
-export function partOf(input: LearnInput, { from, to }: Range): LearnInput {
+export function partOf(input: LearnInput, part: Range): LearnInput {
   const { range, messages } = input;
+  const { from, to } = part;
   if (from === range.from && to === range.to) return input;
-  const step = range.hashes.length / (range.to - range.from);
-  const hashes = range.hashes.slice((from - range.from) * step, (to - range.from) * step);
-  const base = hashInRange(range, from)!;
-  return { ...input, range: { from, to, base, hashes }, messages: messages.slice(from - range.from, to - range.from) };
+  return { ...input, range: rangePart(range, part), messages: messages.slice(from - range.from, to - range.from) };
 }
