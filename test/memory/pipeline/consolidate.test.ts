@@ -103,6 +103,14 @@ test('a duplicate is found among memories with the same words in another order',
   expect(await textsOf(store)).toEqual(texts.toSorted());
 });
 
+test('a fact that one job has twice is one memory, also beside similar ones', async () => {
+  const twice = Array.from({ length: 2 }, () => 'The user likes chess.');
+  const { memory, scope, store } = setUp({ otherwise: operations({ new: 1, op: 'CREATE' }, { new: 2, op: 'CREATE' }) });
+  await memory.create({ scope, memory: 'The user likes tea.' });
+  await memory.ingest({ scope, source: { id: 'a' }, memories: twice, wait: true });
+  expect(await textsOf(store)).toEqual(['The user likes chess.', 'The user likes tea.']);
+});
+
 test('a blank text is no memory, and no sentence for two facts', async () => {
   const blank = [' ', '\u200B', '\u3164\uFE0F\u00AD', '\u2800'];
   const update = operations({ new: 1, op: 'UPDATE', existing: [1], text: '\u200B ' });

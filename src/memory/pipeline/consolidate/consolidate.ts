@@ -83,6 +83,12 @@ export async function consolidate(request: {
     const operations = await askOperations(ask!, known, facts);
     for (const [j, candidate] of facts.entries()) {
       const operation = operations.find((one) => one.new === j + 1);
+      // The job has the fact twice.
+      const same = working.findSame(candidate);
+      if (same) {
+        working.corroborate(same, candidate);
+        continue;
+      }
       const reason = await apply(working, candidate, operation, known, guard);
       if (reason !== undefined) quarantined.push({ candidate, reason });
     }
