@@ -185,8 +185,8 @@ function failed(scope: MemoryScope, error: unknown): ScopeFinding {
 }
 
 function profileItem(profile: Json | undefined): CountedItem | undefined {
-  if (profile === undefined) return undefined;
   const text = JSON.stringify(profile, null, 1);
+  if (profile === undefined || text === '{}') return undefined;
   return { text, tokens: estimateTokens(text) };
 }
 

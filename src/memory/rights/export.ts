@@ -21,7 +21,8 @@ export async function* exportScope(pipeline: Pipeline, work: ScopeTarget): Async
     yield { kind: 'memory', memory, revisions: await store.revisions(id, memory.id, options) };
     memories++;
   }
-  const { profile, summary } = await readDerived(pipeline, work);
+  // All data as it is stored, also a profile of an earlier schema.
+  const { profile, summary } = await readDerived({ ...pipeline, profile: undefined }, work);
   if (profile !== undefined) yield { kind: 'profile', profile };
   if (summary !== undefined) yield { kind: 'summary', summary };
   const consent = await readConsent(pipeline, work);

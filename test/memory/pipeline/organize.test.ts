@@ -1,6 +1,7 @@
 /** Profile, summary, procedures, memories of an app, topics with schemas. */
 import { z } from 'genkit';
-import { describe, expect, test } from 'vitest';
+import { logger } from 'genkit/logging';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ADA, extraction, ID, model as says, operations, setUp, textsOf, user } from './support.ts';
 
 test('the profile is kept up to date by the model, in the commit of the memories, and read at once', async () => {
@@ -30,6 +31,37 @@ test('a member of the profile that the model answers as null is unknown', async 
   });
   await memory.ingest({ scope, source: { id: 'a' }, messages: [user('I am at home.')], wait: true });
   expect(await memory.profile({ scope })).toEqual({ home: {} });
+});
+
+test('a profile that the model can not make costs no fact; the next one is made of the memories', async () => {
+  const warn = vi.spyOn(logger, 'warn').mockImplementation(() => {});
+  onTestFinished(() => warn.mockRestore());
+  const { memory, model, scope, store } = setUp({
+    profile: z.object({ name: z.string() }).partial(),
+    otherwise: '{ "name": 5 }',
+  });
+  expect(await memory.create({ scope, memory: 'The user is allergic to nuts.' })).toMatchObject({
+    status: 'committed',
+  });
+  expect(await textsOf(store)).toEqual(['The user is allergic to nuts.']);
+  expect(await memory.profile({ scope })).toBeUndefined();
+  expect(warn.mock.calls.flat().join()).toContain('A profile is removed');
+  model.reply(operations({ new: 1, op: 'CREATE' }), JSON.stringify({ name: 'Ada' }));
+  await memory.create({ scope, memory: 'The user is called Ada.' });
+  expect(await memory.profile({ scope })).toEqual({ name: 'Ada' });
+  expect(JSON.stringify(model.requests.at(-1))).toContain('nuts');
+});
+
+test('a profile counts as far as it fits the schema of the manager that reads it', async () => {
+  const { memory, scope, store } = setUp({
+    profile: z.object({ name: z.string(), salary: z.string() }).partial(),
+    otherwise: JSON.stringify({ name: 'Ada', salary: '90k' }),
+  });
+  await memory.create({ scope, memory: 'The user is called Ada.' });
+  const later = setUp({ store, profile: z.object({ name: z.string() }).partial() });
+  expect(await later.memory.profile({ scope })).toEqual({ name: 'Ada' });
+  const other = setUp({ store, profile: z.object({ name: z.array(z.string()) }).partial() });
+  expect(await other.memory.profile({ scope })).toBeUndefined();
 });
 
 test('facts that expire do not get into the profile', async () => {

@@ -1,21 +1,25 @@
+import { logger } from 'genkit/logging';
 import type { Json } from '../../../json/value.ts';
 import { markedLines } from '../../../session/log/transcript.ts';
 import type { MemoryOperation } from '../../../store/memory/contract.ts';
 import type { ScopeTarget } from '../../scopes.ts';
-import type { AskModel } from '../extract/ask-model.ts';
+import { MalformedAnswerError, type AskModel } from '../extract/ask-model.ts';
 import type { LearnContext } from '../extract/learn.ts';
 import { NOTES, type Pipeline } from '../pipeline.ts';
 
 /** The most memories that a first profile is made of. */
 const MOST_FOR_PROFILE = 200;
 
-/** The profile and the summary of a scope; one read. */
+/** The profile and the summary of a scope; one read. A profile that does not fit the manager's schema any more counts as none. */
 export async function readDerived(
-  { store }: Pick<Pipeline, 'store'>,
+  { store, profile: schema }: Pick<Pipeline, 'store' | 'profile'>,
   { id, options }: ScopeTarget,
 ): Promise<{ readonly profile?: Json; readonly summary?: string }> {
   const { notes } = await store.notes(id, NOTES.derived, options);
-  return Object.fromEntries(notes.map(({ key, value }) => [key, value]));
+  const { profile, ...rest } = Object.fromEntries(notes.map(({ key, value }) => [key, value]));
+  if (profile === undefined) return rest;
+  const parsed = schema ? schema.safeParse(profile) : { success: true, data: profile };
+  return { ...rest, ...(parsed.success && { profile: parsed.data as Json }) };
 }
 
 /** Writes the summary, and the profile if there are new facts and a model. */
@@ -25,10 +29,21 @@ export async function derivedNotes(
   profile: Json | undefined,
   { facts, summary }: { readonly facts: readonly string[]; readonly summary: string | undefined },
 ): Promise<MemoryOperation[]> {
-  const next = work.ask && facts.length > 0 ? await nextProfile(pipeline, work, work.ask, profile, facts) : undefined;
-  return Object.entries({ profile: next, summary }).flatMap(([key, value]): MemoryOperation[] =>
-    value === undefined ? [] : [{ op: 'note', kind: NOTES.derived, key, value }],
-  );
+  const notes = summary === undefined ? [] : [derivedNote('summary', summary)];
+  const { ask } = work;
+  if (!ask || !pipeline.profile || facts.length === 0) return notes;
+  try {
+    return [...notes, derivedNote('profile', await nextProfile(pipeline, work, ask, profile, facts))];
+  } catch (error) {
+    if (!(error instanceof MalformedAnswerError)) throw error;
+    // Without the facts a profile would be wrong; the next one is made of the memories.
+    logger.warn(`A profile is removed, because the model could not make the next one. ${error.message}`);
+    return [...notes, derivedNote('profile', undefined)];
+  }
+}
+
+function derivedNote(key: 'profile' | 'summary', value: Json | undefined): MemoryOperation {
+  return { op: 'note', kind: NOTES.derived, key, value };
 }
 
 /** Asks the model to update the profile with new facts. A first profile is also made of the latest memories. */
@@ -38,8 +53,7 @@ async function nextProfile(
   ask: AskModel,
   before: Json | undefined,
   facts: readonly string[],
-): Promise<Json | undefined> {
-  if (!schema) return undefined;
+): Promise<Json> {
   let known = facts;
   if (before === undefined) {
     const { items } = await store.query(id, { ...options, filter: { kind: 'declarative' }, k: MOST_FOR_PROFILE });
@@ -55,6 +69,6 @@ async function nextProfile(
       ...known.map(markedLines),
       'Answer the profile.',
     ].join('\n'),
-    schema,
+    schema: schema!,
   })) as Json;
 }
