@@ -1,10 +1,11 @@
 import type { MessageData } from 'genkit';
 import { MessageLog } from '../../session/log/message-log.ts';
 import type { SessionFacts } from '../../session/turn-memory.ts';
-import type { Memory, MemoryStore } from '../../store/memory/contract.ts';
+import type { Memory, MemorySource, MemoryStore } from '../../store/memory/contract.ts';
 import { holdsAt } from '../../store/memory/version.ts';
 import { sourceNoteKey } from '../pipeline/guard/learning-state.ts';
 import { hashInRange, parseSourceNote, shortHash, unreadRanges } from '../pipeline/ingest/ranges.ts';
+import { sha256Of } from '../pipeline/jobs/job-input.ts';
 import { NOTES } from '../pipeline/pipeline.ts';
 import { targetOf, type MemoryScope } from '../scopes.ts';
 
@@ -39,7 +40,12 @@ export async function sessionFacts(
   const to = log.turnStarts.findLast((start) => start <= Math.min(read, kept)) ?? 0;
   if (to === 0) return undefined;
   const memories = await store.bySource(id, sessionId, options);
-  const facts = memories.filter((memory) => holdsAt(memory, Date.now()) && isSaidBefore(memory, sessionId, read));
+  const hashes = new Set(Array.from({ length: read }, (_, i) => hashAt(i + 1)));
+  // A source has the hash of all messages up to the end of what was read with it, or of one message that a person approved.
+  const isSaidBefore = ({ id: source, from = 0, to, sha256 }: MemorySource) =>
+    source === sessionId &&
+    (to === undefined || (to <= read && (hashes.has(sha256) || sha256 === shortHash(sha256Of(messages[from])))));
+  const facts = memories.filter((memory) => holdsAt(memory, Date.now()) && memory.sources.some(isSaidBefore));
   if (facts.length === 0) return undefined;
   const texts = facts.toSorted((a, b) => compareSaid(a, b, sessionId)).map(({ text }) => text);
   return { texts, to, sha256: log.prefixHash(to) };
@@ -49,8 +55,4 @@ export async function sessionFacts(
 function compareSaid(a: Memory, b: Memory, sessionId: string): number {
   const [x, y] = [a, b].map(({ sources }) => sources.findLast(({ id }) => id === sessionId)!);
   return Date.parse(x!.at) - Date.parse(y!.at) || (x!.from ?? 0) - (y!.from ?? 0);
-}
-
-function isSaidBefore({ sources }: Memory, sessionId: string, position: number): boolean {
-  return sources.some(({ id, to = 0 }) => id === sessionId && to <= position);
 }

@@ -1,5 +1,6 @@
 import { z } from 'genkit';
-import { unavailable } from '../../errors.ts';
+import { logger } from 'genkit/logging';
+import { describeThrown, unavailable } from '../../errors.ts';
 import { markedLines } from '../../session/log/transcript.ts';
 import type {
   Memory,
@@ -228,6 +229,15 @@ export class SourceRemoval {
 
   async #regenerated(memory: Memory): Promise<MemoryDraft> {
     const sources = memory.sources.filter((source) => !this.#isForgotten(source));
+    const { toolTtlMs } = this.#pipeline;
+    // What only tools say expires, also if it did not while a person said it as well.
+    const isOfTools = memory.expiresAt === undefined && sources.every(({ type }) => type === 'tool');
+    const last = Math.max(...sources.map(({ at }) => Date.parse(at)));
+    const expiry = isOfTools ? { expiresAt: new Date(last + toolTtlMs).toISOString() } : {};
+    return { ...(await this.#remade(memory, sources)), ...expiry };
+  }
+
+  async #remade(memory: Memory, sources: readonly MemorySource[]): Promise<MemoryDraft> {
     // The source is only in earlier revisions.
     if (sources.length === memory.sources.length) return memory;
     const left = withSources(memory, sources);
@@ -249,13 +259,20 @@ export class SourceRemoval {
     const { ask } = this.#tools;
     if (statements.length === 1) return statements[0]!;
     if (!ask) return statements.join(' ');
-    const { text } = await ask({
-      system:
-        'You get statements about one thing. Write one sentence in the third person that says what all of them say, and nothing else.',
-      prompt: statements.map((statement, i) => `${i + 1}.\n${markedLines(statement)}`).join('\n'),
-      schema: z.object({ text: z.string().min(1).max(2_000) }),
-    });
-    return isBlank(text) ? statements.join(' ') : text;
+    try {
+      const { text } = await ask({
+        system:
+          'You get statements about one thing. Write one sentence in the third person that says what all of them say, and nothing else.',
+        prompt: statements.map((statement, i) => `${i + 1}.\n${markedLines(statement)}`).join('\n'),
+        schema: z.object({ text: z.string().min(1).max(2_000) }),
+      });
+      return isBlank(text) ? statements.join(' ') : text;
+    } catch (error) {
+      logger.warn(
+        `The statements of a memory are kept side by side, because no sentence was made of them. ${describeThrown(error)}`,
+      );
+      return statements.join(' ');
+    }
   }
 
   /**

@@ -57,6 +57,24 @@ describe('sessionMemories', () => {
     expect(linesOf(said.requests.at(-1)!).join('\n')).toContain('How are you?');
   });
 
+  test('takes no facts of another branch of the messages that it covers', async () => {
+    const { memory, agent, said, chat } = setUp(1);
+    const send = async (talk: ReturnType<typeof chat>, ...texts: string[]) => {
+      for (const text of texts) {
+        await talk.send(text);
+        await memory.settled();
+      }
+    };
+    const talk = chat();
+    await send(talk, 'I like tea.');
+    const fork = talk.snapshotId!;
+    await send(talk, 'I like rum.');
+    await send(agent.chat({ snapshotId: fork }, { context: ADA }), 'I like gin.', 'I like milk.', 'What is next?');
+    expect(linesOf(said.requests.at(-1)!)[1]).toContain(
+      '| - The user likes tea.\n| - The user likes gin.\n| - The user likes milk.\n[End',
+    );
+  });
+
   describe('in a small window', () => {
     /** Sends turns, each of which becomes a fact. `check` gets each request with its turn. */
     async function talkFor(

@@ -634,9 +634,32 @@ describe('where a fact comes from', () => {
       expiresAt: '2026-01-01T01:00:00.000Z',
       sources: [{ type: 'tool', trust: 0.3 }],
     });
+    // A person who says the same makes it last, until that is forgotten.
+    await on.memory.create({ scope: on.scope, source: { id: 'ada' }, memory: told!.text });
+    expect((await all(on.store))[0]!.expiresAt).toBeUndefined();
+    expect(await on.memory.forgetSource({ scope: on.scope, source: 'ada' })).toMatchObject({ regenerated: 1 });
+    expect((await all(on.store))[0]!.expiresAt).toBe(told!.expiresAt);
     on.clock.now += 3_600_001;
     expect(await on.memory.prune({})).toEqual({ memories: 1, quarantined: 0 });
     expect(await all(on.store)).toEqual([]);
+  });
+
+  test('what tools answer about an app holds for an hour from its approval', async () => {
+    const text = 'The shop opens at nine.';
+    const { memory, clock } = setUp({
+      app: true,
+      learnFromTools: true,
+      replies: [extraction({ text, messages: [0] })],
+      otherwise: JSON.stringify({ texts: [text] }),
+    });
+    const scope = memory.scopeFor('app', { context: {} });
+    const messages = [{ role: 'tool' as const, content: [{ toolResponse: { name: 'hours', output: text } }] }];
+    await memory.ingest({ scope, source: { id: 's' }, messages, wait: true });
+    clock.now += 2 * 3_600_000;
+    const [waiting] = await memory.quarantine.list({ scope });
+    await memory.approve({ scope, id: waiting!.id });
+    const { memories } = await memory.search({ scope, query: 'When does the shop open?' });
+    expect(memories.map((hit) => hit.memory.expiresAt)).toEqual([new Date(clock.now + 3_600_000).toISOString()]);
   });
 });
 

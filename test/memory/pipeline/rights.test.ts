@@ -349,6 +349,25 @@ describe('forgetSource', () => {
   });
 });
 
+test('forgetSource needs no model: if it fails, the statements that are left stand side by side', async () => {
+  const warn = vi.spyOn(logger, 'warn').mockImplementation(() => {});
+  onTestFinished(() => warn.mockRestore());
+  const { memory, model, scope, store } = setUp({
+    replies: ['green', 'black'].map((kind) =>
+      operations({ new: 1, op: 'UPDATE', existing: [1], text: `The user likes white and ${kind} tea.` }),
+    ),
+    otherwise: () => {
+      throw new GenkitError({ status: 'UNAVAILABLE', message: 'The model is down.' });
+    },
+  });
+  for (const kind of ['white', 'green', 'black'])
+    await memory.create({ scope, source: { id: kind }, memory: `The user likes ${kind} tea.` });
+  expect(model.requests).toHaveLength(2);
+  expect(await memory.forgetSource({ scope, source: 'green' })).toMatchObject({ regenerated: 1 });
+  expect(await textsOf(store)).toEqual(['The user likes white tea. The user likes black tea.']);
+  expect(warn.mock.calls.flat().join()).toContain('The model is down.');
+});
+
 test('forgetSource tries a commit again, and no error of the embedder, whatever its status', async () => {
   const { ai, memory, scope } = setUp({ model: undefined, embedder: 'aborting' });
   let isDown = false;

@@ -60,10 +60,16 @@ export async function learn(
 }
 
 function candidatesOfFacts(pipeline: Pipeline, input: FactsInput): Candidate[] {
-  const approvedAt = new Date(pipeline.now()).toISOString();
+  const { now, toolTtlMs } = pipeline;
+  const approvedAt = new Date(now()).toISOString();
+  // A tool's fact holds for its time from now on: it may have expired while it waited.
+  const ofTool = { approvedAt, expiresAt: new Date(now() + toolTtlMs).toISOString() };
   const origin = originOf(pipeline, input, input.sha256);
   const type = input.source.type ?? 'bootstrap';
-  return input.facts.map((fact) => ('source' in fact ? { ...fact, approvedAt } : candidateOf(fact, type, {}, origin)));
+  return input.facts.map((fact) => {
+    if (!('source' in fact)) return candidateOf(fact, type, {}, origin);
+    return { ...fact, ...(fact.source.type === 'tool' ? ofTool : { approvedAt }) };
+  });
 }
 
 async function learnFromMessages(
