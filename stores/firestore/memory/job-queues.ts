@@ -100,15 +100,11 @@ export class JobQueues {
 
   async list({ state, scope, page }: JobsRequest): Promise<Page<MemoryJob>> {
     const { limit, after } = checkPage(page, ['number', 'number', 'string']);
-    const { database, jobs } = this.#data;
     const items: MemoryJob[] = [];
     let last: DocumentSnapshot | undefined;
-    let query = jobs.orderBy('added').orderBy(FieldPath.documentId());
-    if (after) query = query.startAfter(new Timestamp(after[0], after[1]), after[2]);
-    const name = scope === undefined ? undefined : hashName(scope);
-    for await (const documents of database.pages(query, Math.min(PAGE, limit + 1))) {
+    const found = scope === undefined ? this.#pages(limit + 1, after) : [await this.#ofScope(scope, after)];
+    for await (const documents of found) {
       for (const document of documents) {
-        if (name !== undefined && document.get('scope') !== name) continue;
         const job = await this.#read(document);
         if ((state ?? job.state) !== job.state) continue;
         if (items.length === limit) return { items, nextCursor: encodeCursor(positionOf(last!)) };
@@ -117,6 +113,22 @@ export class JobQueues {
       }
     }
     return { items };
+  }
+
+  #pages(size: number, after: Position | undefined): AsyncIterable<DocumentSnapshot[]> {
+    const { database, jobs } = this.#data;
+    const query = jobs.orderBy('added').orderBy(FieldPath.documentId());
+    const rest = after ? query.startAfter(new Timestamp(after[0], after[1]), after[2]) : query;
+    return database.pages(rest, Math.min(PAGE, size));
+  }
+
+  /** The documents of a scope's jobs. They are few, and sorted here, so that no index of the scope and the time is needed. */
+  async #ofScope(scope: string, after: Position = [0, 0, '']): Promise<DocumentSnapshot[]> {
+    const { database, jobs } = this.#data;
+    const documents = await database.query(jobs.where('scope', '==', hashName(scope)));
+    return documents
+      .filter((document) => compare(positionOf(document), after) > 0)
+      .toSorted((x, y) => compare(positionOf(x), positionOf(y)));
   }
 
   /** The keys of the scopes whose queues come after one, with the names of the scopes' documents. */
@@ -207,7 +219,14 @@ function readQueue(document: DocumentSnapshot): Queue {
   };
 }
 
-function positionOf(document: DocumentSnapshot): [number, number, string] {
+/** When a job was added, in seconds and nanoseconds, and the name of its document. */
+type Position = readonly [number, number, string];
+
+function compare(x: Position, y: Position): number {
+  return x[0] - y[0] || x[1] - y[1] || (x[2] < y[2] ? -1 : Number(x[2] > y[2]));
+}
+
+function positionOf(document: DocumentSnapshot): Position {
   const { seconds, nanoseconds } = document.get('added') as Timestamp;
   return [seconds, nanoseconds, document.id];
 }
