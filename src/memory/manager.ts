@@ -48,9 +48,9 @@ import { MemoryWorker } from './pipeline/jobs/worker.ts';
 import { checkCall, type Pipeline } from './pipeline/pipeline.ts';
 import { discardJob } from './rights/discard-job.ts';
 import { exportScope } from './rights/export.ts';
-import { SourceRemoval, type ForgottenSource } from './rights/forget.ts';
+import { SourceRemoval, waitingSources, type ForgottenSource } from './rights/forget.ts';
 import { checkPolicy, pruneScope, type PrunedMemories } from './rights/prune.ts';
-import { memoryScope, scopeFor, targetOf, type MemoryScope } from './scopes.ts';
+import { memoryScope, scopeFor, targetOf, type MemoryScope, type ScopeTarget } from './scopes.ts';
 import { SYSTEM_CLOCK } from './search/deadline.ts';
 import { MemorySearch } from './search/memory-search.ts';
 import type { MemorySearchRequest, MemorySearchResult } from './search/types.ts';
@@ -426,9 +426,26 @@ export class MemoryManager {
       const sessions = await rangesOfSession(work, this.#stores, source);
       await markAsRead(this.#pipeline, work, sessions, withoutLearned);
     }
+    return this.#removalOf(work, source, snapshotIds).run();
+  }
+
+  /**
+   * Removes the jobs and the quarantined texts of these sources. The messages count as read; memories stay. `eraseUser` calls it for the
+   * scopes of apps, whose memories all users share.
+   *
+   * @throws `UNAVAILABLE` when a worker of another process still reads a source; call it again.
+   */
+  async eraseWaiting(options: ScopeOption & { sources: readonly string[] }): Promise<void> {
+    const work = checkCall('eraseWaiting', options, { sources: isListOf(isString, 'ids') }, ['sources']);
+    const { sources } = options;
+    const waiting = await waitingSources(this.#pipeline, work);
+    for (const source of sources) if (waiting.has(source)) await this.#removalOf(work, source, undefined).runWaiting();
+  }
+
+  #removalOf(work: ScopeTarget, sourceId: string, snapshotIds: readonly string[] | undefined): SourceRemoval {
     const removeJob = (job: MemoryJob) => this.#worker.remove(job, work.options);
     const tools = { ask: modelAsker(this.#pipeline), removeJob };
-    return new SourceRemoval(this.#pipeline, work, { sourceId: source, snapshotIds }, tools).run();
+    return new SourceRemoval(this.#pipeline, work, { sourceId, snapshotIds }, tools);
   }
 
   /**

@@ -58,6 +58,15 @@ interface RemovalTools {
   readonly removeJob: (job: MemoryJob) => Promise<boolean>;
 }
 
+/** The sources with jobs or quarantined texts. */
+export async function waitingSources(pipeline: Pipeline, { id, options }: ScopeTarget): Promise<Set<string>> {
+  const found = new Set<string>();
+  for await (const { sourceId } of jobsOf(pipeline, { ...options, scope: id })) found.add(sourceId);
+  const { notes } = await pipeline.store.notes(id, NOTES.quarantine, options);
+  for (const { value } of notes) for (const { source } of quarantinedOf(value)) found.add(source.id);
+  return found;
+}
+
 /** Removes a source's statements everywhere, and makes memories with other sources again. */
 export class SourceRemoval {
   readonly #pipeline: Pipeline;
@@ -82,6 +91,13 @@ export class SourceRemoval {
     await this.#finish();
     this.#pipeline.changed(this.#work.scope);
     return this.#counts;
+  }
+
+  /** Removes only the source's jobs and quarantined texts. */
+  async runWaiting(): Promise<void> {
+    await this.#forgetJobs();
+    await this.#forgetNotes();
+    await this.#finish();
   }
 
   #isForgotten({ id, snapshotId }: Pick<MemorySource, 'id' | 'snapshotId'>): boolean {

@@ -57,8 +57,8 @@ const RECORD = { kind: 'erasure', key: 'sessions' } as const;
  * again when the promise resolves. For this a record with a hash of the user id and a number stays. A store without `capabilities.scopes`
  * can't keep it: there, the first turn of a new session that began before may still be saved.
  *
- * With `memory`, the memories of the user and of these sessions are removed, too. Memories that all users of an app may read stay:
- * `memory.forgetSource` removes those that one session has added.
+ * With `memory`, the memories of the user and of these sessions are removed, too. Memories that all users of an app may read stay,
+ * without texts that wait to be learned or approved: call `memory.forgetSource` before, to remove those that a session has added.
  *
  * Only sessions that the user owns are found. The user's messages in sessions of other owners stay, and so does data outside of the store:
  * logs, traces, backups, archives of retention, kept streams.
@@ -143,6 +143,7 @@ class Erasure {
     const eraseMemories = () => this.#eraseMemories((scope) => scope.scope === 'session' && ids.has(scope.sessionId));
     // Before the sessions: without them it is unknown whose memories these are.
     await eraseMemories();
+    await this.#eraseWaiting(sessionIds);
     await this.#deleteSessions(sessionIds);
     // While the sessions are there, the memory marks their messages as read.
     await eraseMemories();
@@ -172,6 +173,13 @@ class Erasure {
       const { memories } = await memory.erase({ scope });
       this.#count({ memories });
     }
+  }
+
+  /** Removes what waits to be learned from these sessions, or to be approved, for all users of an app. */
+  async #eraseWaiting(sources: readonly string[]): Promise<void> {
+    const { memory, context } = this.#options;
+    for (const scope of (await memory?.listScopes({ filter: (one) => one.scope === 'app', context })) ?? [])
+      await memory!.eraseWaiting({ scope, sources });
   }
 
   async #eraseScopes(): Promise<void> {

@@ -14,4 +14,7 @@ export interface UserMemories<Scope extends object = object> {
 
   /** Removes it. */
   erase(options: { scope: Scope }): Promise<MemoryErasure>;
+
+  /** Removes the jobs and the quarantined texts of these sources. Memories stay. */
+  eraseWaiting(options: { scope: Scope; sources: readonly string[] }): Promise<void>;
 }

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileSessionStore } from 'genkitx-agents';
-import { FileMemoryStore } from 'genkitx-agents/memory';
+import { FileMemoryStore, processMemoryJobs } from 'genkitx-agents/memory';
 import { eraseUser, exportUser } from 'genkitx-agents/privacy';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { ADA, agentWithMemory, BOB } from './support.ts';
@@ -82,6 +82,39 @@ describe.each(['user', 'session'] as const)('with memories of a %s', (scope) => 
     expect(lines.join('')).not.toContain('timbuktu');
     await close();
   });
+});
+
+test('eraseUser removes what waits to be learned or approved for all users of an app, and leaves that of others', async () => {
+  const { memory, agent, sessions } = agentWithMemory({
+    memory: {
+      model: undefined,
+      extract: ({ messages }) => [`It was said: ${messages[0]!.content[0]!.text}`],
+      generate: { everyTurns: 1 },
+      app: true,
+      worker: false,
+    },
+    attach: { scope: ['app', 'user'] },
+  });
+  const app = memory.scopeFor('app', { context: {} });
+  const talks = [
+    [ADA, 'Zanzibar'],
+    [BOB, 'Timbuktu'],
+  ] as const;
+  const waiting = async () =>
+    JSON.stringify([await memory.jobs.list(), await memory.quarantine.list({ scope: app })]).match(
+      /Zanzibar|Timbuktu/g,
+    );
+  const all = talks.map(([context, word]) => ({ talk: agent.chat({}, { context }), word }));
+  for (const { talk, word } of all) await talk.send(`I was in ${word}.`);
+  await memory.settled();
+  await processMemoryJobs(memory);
+  for (const { talk, word } of all) await talk.send(`I liked ${word}.`);
+  await memory.settled();
+  expect(await waiting()).toEqual(expect.arrayContaining(['Zanzibar', 'Timbuktu']));
+  await eraseUser(sessions, { userId: 'ada', memory });
+  expect(new Set(await waiting())).toEqual(new Set(['Timbuktu']));
+  await processMemoryJobs(memory);
+  expect(new Set(await waiting())).toEqual(new Set(['Timbuktu']));
 });
 
 test('a session that waits for its idle time is not learned from after it was erased', async () => {
