@@ -3,7 +3,7 @@ export { memoryManager, type MemoryManager, type ScopeOption } from '../src/memo
 export type { MemoryTask, TaskEvaluation, TaskScore, TaskScores } from '../src/memory/evaluate-tasks.ts';
 export type { PrunedMemories } from '../src/memory/rights/prune.ts';
 export { processMemoryJobs, type ProcessMemoryJobsOptions } from '../src/memory/pipeline/jobs/process-jobs.ts';
-export { memoryScope, type MemoryScope } from '../src/memory/scopes.ts';
+export { memoryScope, memoryScopeId, type MemoryScope } from '../src/memory/scopes.ts';
 export type { BackfillOptions, BackfillResult } from '../src/memory/backfill.ts';
 export type { ForgottenSource } from '../src/memory/rights/forget.ts';
 export type * from '../src/memory/types.ts';

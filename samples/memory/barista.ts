@@ -11,7 +11,10 @@ const FEEDBACK: MemoryTopic = {
   examples: [
     {
       said: 'The cortado was perfect, but the music is far too loud.',
-      memories: ['The customer found the cortado perfect.', 'The customer finds the music too loud.'],
+      memories: [
+        { text: 'The customer found the cortado perfect.', data: { about: 'drinks', isPraise: true } },
+        { text: 'The customer finds the music too loud.', data: { about: 'place', isPraise: false } },
+      ],
     },
     { said: 'A cortado, please. Nice weather today!', memories: [] },
   ],

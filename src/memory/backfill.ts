@@ -69,6 +69,8 @@ export async function backfillSessions(tools: BackfillTools, options: BackfillOp
     onProgress: isFunction,
   });
   if (!options?.store || !options.scopeOf) throw invalidArgument('backfill needs a store and scopeOf.');
+  if (typeof options.store.listSessions !== 'function')
+    throw invalidArgument('backfill: store must be a session store that lists its sessions.');
   const { store, context, withinMs = Infinity, onProgress } = options;
   const result: BackfillResult = { sessions: 0, enqueued: 0, failed: 0, isFull: false };
   if (options.cursor) result.cursor = options.cursor;

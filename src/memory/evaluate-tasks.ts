@@ -137,7 +137,7 @@ function checkTasks(options: Partial<TaskEvaluation> | undefined): void {
   checkOptions('evaluateTasks', options, OPTIONS);
   const { tasks, answer, evaluator } = options ?? {};
   if (!tasks?.length || !answer || evaluator === undefined)
-    throw invalidArgument('evaluateTasks needs at least one of tasks, an answer function and an evaluator.');
+    throw invalidArgument('evaluateTasks needs at least one task, an answer function and an evaluator.');
   for (const [i, task] of tasks.entries()) {
     checkOptions(`evaluateTasks: tasks[${i}]`, task, TASK);
     const { sessions, question } = task;

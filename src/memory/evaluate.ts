@@ -67,7 +67,7 @@ export async function evaluateExtraction(
 function checkEvaluation(options: { readonly cases?: readonly GoldenCase[] } | undefined): void {
   checkOptions('evaluate', options, { cases: isCases, isSame: isFunction });
   const { cases } = options ?? {};
-  if (cases === undefined) throw invalidArgument('evaluate needs cases: a list of { messages, expected }.');
+  if (!cases?.length) throw invalidArgument('evaluate needs at least one case: { cases: [{ messages, expected }] }.');
   for (const [i, { messages, expected }] of cases.entries()) {
     checkMessages(`evaluate: cases[${i}].messages`, messages);
     const valid = isTexts(expected);

@@ -21,6 +21,7 @@ import {
   isString,
   isText,
   isWhole,
+  type OptionCheck,
 } from '../store/check-options.ts';
 import type { Page, PageOptions, SnapshotStore } from '../store/contract.ts';
 import { itemsOf } from '../store/list/items-of.ts';
@@ -229,7 +230,7 @@ export class MemoryManager {
   async create(
     options: ScopeOption & { memory: MemoryFact | string; source?: IngestOptions['source']; wait?: boolean },
   ): Promise<IngestResult> {
-    checkCall('create', options, { memory: isAny, source: isAny, wait: isBoolean }, ['memory']);
+    checkCall('create', options, { memory: isFact, source: isAny, wait: isBoolean }, ['memory']);
     const { scope, memory, source, wait = true } = options;
     const id = `created:${randomUUID()}`;
     return this.ingest({ scope, source: source ?? { id, type: 'explicit' }, memories: [memory], wait });
@@ -241,7 +242,8 @@ export class MemoryManager {
    * @throws `INVALID_ARGUMENT` for an invalid request; the reason of `abortSignal` when that aborts.
    */
   async search(request: MemorySearchRequest): Promise<MemorySearchResult> {
-    const { id, options } = targetOf(request?.scope);
+    if (request?.scope === undefined) throw invalidArgument('search needs a scope: search({ scope, query }).');
+    const { id, options } = targetOf(request.scope);
     return this.#search.search({ ...request, scope: id }, options);
   }
 
@@ -480,7 +482,8 @@ export class MemoryManager {
   }
 
   /**
-   * The scopes of a tenant that hold data, in all apps. For a backend, because it sees the scopes of all users.
+   * The scopes of a tenant that hold data, in all apps. For a backend, because it sees the scopes of all users. `memoryScopeId` tells whose
+   * they are.
    *
    * @param options.context Names the tenant. Default: none.
    */
@@ -657,6 +660,9 @@ export class MemoryManager {
     if (this.#isClosed) throw closed('memory manager');
   }
 }
+
+/** A text, or an object, whose members `ingest` checks. */
+const isFact: OptionCheck = (value) => (typeof value === 'string' ? isText(value) : isObject(value));
 
 /** Keeps the work in a set until it ends. */
 function track<T>(running: Set<Promise<unknown>>, work: Promise<T>): Promise<T> {

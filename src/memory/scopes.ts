@@ -40,6 +40,15 @@ export function memoryScope(id: MemoryScopeId, context?: ActionContext): MemoryS
 }
 
 /**
+ * Whose memories a scope is about, for example to print it.
+ *
+ * @throws `INVALID_ARGUMENT` for anything but a scope.
+ */
+export function memoryScopeId(scope: MemoryScope): MemoryScopeId {
+  return targetOf(scope).id;
+}
+
+/**
  * The id and the tenant of a scope.
  *
  * @throws `INVALID_ARGUMENT` for anything that the functions of this file have not made.
@@ -47,7 +56,7 @@ export function memoryScope(id: MemoryScopeId, context?: ActionContext): MemoryS
 export function targetOf(scope: MemoryScope): ScopeTarget {
   const target = typeof scope === 'object' && scope !== null ? minted.get(scope) : undefined;
   if (target) return target;
-  throw invalidArgument('A scope is what memory.scopeFor or memoryScope answers, never text or data.');
+  throw invalidArgument('This is no scope: pass what memory.scopeFor or memoryScope returned, never text or data.');
 }
 
 /** The scope of the given kind for the caller. */

@@ -164,6 +164,8 @@ function logFailure({ type, refused, jobId, attempts, error }: MemoryReport): vo
   if (type === 'full') logger.warn(`The memory queue is full; ${refused} requests were refused so far.`);
   else if (type === 'dead') {
     const job = `Memory job ${quote(jobId!)}`;
-    logger.warn(`${job} has failed ${attempts} times; memory.jobs.replay tries it again, discard removes it. ${error}`);
+    logger.warn(
+      `${job} failed in each of its attempts (${attempts}); memory.jobs.replay tries it again, discard removes it. ${error}`,
+    );
   }
 }

@@ -27,8 +27,8 @@ export interface MemoryTopic {
 export interface MemoryExample {
   /** The user's message. */
   readonly said: string;
-  /** The memories, in the third person; empty if none should be made. */
-  readonly memories: readonly string[];
+  /** The memories, in the third person; empty if none should be made. If the topic has a schema, each with its `data`. */
+  readonly memories: readonly (string | { readonly text: string; readonly data: Json })[];
 }
 
 /** A fact, before it is compared with the known memories. All members but `text` take at most 112 KiB as JSON. */

@@ -1,7 +1,7 @@
 import { GenkitError, type ToolArgument } from 'genkit';
 import { logger } from 'genkit/logging';
-import { describeThrown, failedPrecondition, quote } from '../../errors.ts';
-import { LONGEST_TIMER_MS } from '../../store/check-options.ts';
+import { describeThrown, failedPrecondition, invalidArgument, quote } from '../../errors.ts';
+import { checkOptions, isBoolean, isObject, isText, LONGEST_TIMER_MS } from '../../store/check-options.ts';
 import type { StartedSearch } from '../../session/turn-memory.ts';
 import type { SnapshotStore } from '../../store/contract.ts';
 import { tenantScopeKey } from '../../store/memory/scope.ts';
@@ -41,6 +41,9 @@ export interface ManagerParts {
   readonly sessions: Set<MemorySessions>;
 }
 
+const NO_USER =
+  "The context of a call names no user, so nothing of a user is remembered or learned: pass the one that the server authenticated, such as agent.chat({}, { context: { auth: { uid: 'ada' } } }). This is logged once.";
+
 /** The memory that `memory.attach` returns. */
 export class Attachment implements AttachedMemory {
   readonly deadlineMs: number;
@@ -52,6 +55,7 @@ export class Attachment implements AttachedMemory {
   /** The stores of the agents with this memory, each with the names of these agents. */
   readonly #agents = new Map<SnapshotStore, Set<string>>();
   readonly #redactions = new Set<(text: string) => Promise<string>>();
+  #hasToldNoUser = false;
 
   constructor(manager: MemoryManager, parts: ManagerParts, options: AttachOptions) {
     const settings = settleAttach(options);
@@ -85,7 +89,11 @@ export class Attachment implements AttachedMemory {
     return blocks.flatMap(({ items }) => items);
   }
 
-  async endSession({ sessionId, context, wait = false }: EndedSession): Promise<IngestResult> {
+  async endSession(ended: EndedSession): Promise<IngestResult> {
+    checkOptions('endSession', ended, { sessionId: isText, context: isObject, wait: isBoolean });
+    if (ended?.sessionId === undefined)
+      throw invalidArgument('endSession needs a sessionId: endSession({ sessionId, context }).');
+    const { sessionId, context, wait = false } = ended;
     const scope = this.#learnedInto({ sessionId, context });
     if (!scope || !this.#settings.learn || !this.#parts.triggers.onSessionEnd) return { status: 'known', jobIds: [] };
     this.#triggers.stop(this.#keyOf(scope, sessionId));
@@ -172,6 +180,8 @@ export class Attachment implements AttachedMemory {
       } catch (error) {
         if (!(error instanceof GenkitError && error.status === 'UNAUTHENTICATED'))
           logger.warn(`The turn has no memories: their scope is unknown. ${describeThrown(error)}`);
+        else if (!this.#hasToldNoUser) logger.warn(NO_USER);
+        this.#hasToldNoUser = true;
         return [];
       }
     });

@@ -4,6 +4,7 @@ import { genkit, InMemorySessionStore } from 'genkitx-agents';
 import {
   InMemoryMemoryStore,
   memoryManager,
+  memoryScopeId,
   processMemoryJobs,
   type IngestOptions,
   type MemoryFact,
@@ -208,6 +209,14 @@ test('deadlines that no timer can hold', async () => {
   );
 });
 
+test('memoryScopeId tells whose memories a scope is about, and takes nothing else', async () => {
+  const { memory, scope } = setUp();
+  await memory.create({ scope, memory: TEXT });
+  const [listed] = await memory.listScopes({ filter: () => true });
+  expect(memoryScopeId(listed!)).toEqual({ scope: 'user', appName: 'default', userId: 'ada' });
+  expect(() => memoryScopeId({ kind: 'user' })).toThrow(refused('This is no scope'));
+});
+
 test('a search can not name a tenant: its scope does', async () => {
   const { memory, scope } = setUp();
   const request = { scope, query: 'tea', context: { tenant: 'another' } };
@@ -302,9 +311,16 @@ describe('methods without what they need', () => {
     expect(() => memory.scopeFor('user', { userId: 'ada' } as never)).toThrow(refused('scopeFor', "'userId'"));
     await expect(memory.listScopes(undefined as never)).rejects.toThrow(refused('listScopes needs', 'filter'));
     await expect(memory.backfill(undefined as never)).rejects.toThrow(refused('backfill needs', 'store', 'scopeOf'));
+    const notListing = { store: new InMemoryMemoryStore(), scopeOf: () => undefined };
+    await expect(memory.backfill(notListing as never)).rejects.toThrow(refused('backfill', 'lists its sessions'));
+    await expect(memory.search({ query: 'tea' } as never)).rejects.toThrow(refused('search needs a scope'));
+    const [attached, scope] = [memory.attach(), memory.scopeFor('user', { context: ADA })];
+    await expect(attached.endSession({ context: ADA } as never)).rejects.toThrow(refused('endSession needs'));
+    await expect(attached.endSession({ session: 's' } as never)).rejects.toThrow(refused("no option 'session'"));
+    await expect(memory.create({ scope, memory: ' ' })).rejects.toThrow(refused('create: memory must be'));
     await expect(memory.prune(undefined as never)).rejects.toThrow(refused('prune needs', 'policy'));
     await expect(memory.prune({}, { dryrun: true } as never)).rejects.toThrow(refused('prune', "'dryRun'"));
-    await expect(memory.prune({}, { scope: null } as never)).rejects.toThrow(refused('A scope is'));
+    await expect(memory.prune({}, { scope: null } as never)).rejects.toThrow(refused('This is no scope'));
     await expect(memory.jobs.replay('a', { scope: 1 } as never)).rejects.toThrow(
       refused('jobs.replay', "no option 'scope'"),
     );
@@ -345,8 +361,9 @@ describe('processMemoryJobs', () => {
 
 describe('evaluate', () => {
   test.each<[unknown, string[]]>([
-    [{}, ['evaluate needs cases', '{ messages, expected }']],
-    [undefined, ['evaluate needs cases']],
+    [{}, ['evaluate needs at least one case', '{ messages, expected }']],
+    [undefined, ['evaluate needs at least one case']],
+    [{ cases: [] }, ['evaluate needs at least one case']],
     [{ cases: 'a' }, ['evaluate: cases must be a list']],
     [{ cases: [{ messages: [user('x')] }] }, ['cases[0]', 'expected']],
     [{ cases: [{ messages: 'x', expected: [] }] }, ['cases[0]', 'messages']],

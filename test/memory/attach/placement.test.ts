@@ -3,7 +3,8 @@ import { z } from 'genkit';
 import { defineCustomAgent, definePromptAgent, InMemorySessionStore } from 'genkitx-agents';
 import { contextWindow, type ContextReport } from 'genkitx-agents/context';
 import { InMemoryMemoryStore } from 'genkitx-agents/memory';
-import { describe, expect, test, vi } from 'vitest';
+import { logger } from 'genkit/logging';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { DIVIDED_POISON, FOREIGN_POISON, POISON } from '../pipeline/poison-corpus.ts';
 import { contextReportOf } from '../../context/support/context-reports.ts';
 import { ADA, agentWithMemory, BOB, draft, linesOf, remember, user } from './support.ts';
@@ -193,10 +194,14 @@ describe('an agent with a memory', () => {
   test('has the memories of the caller alone, and none without a user', async () => {
     const { memory, scope, said, chat } = agentWithMemory();
     await remember(memory, scope, SEAT);
+    const warn = vi.spyOn(logger, 'warn').mockImplementation(() => {});
+    onTestFinished(() => warn.mockRestore());
     await chat(BOB).send('Which seat?');
-    await chat({}).send('Which seat?');
+    expect(warn).not.toHaveBeenCalled();
+    for (let i = 0; i < 2; i++) await chat({}).send('Which seat?');
     await chat(ADA).send('Which seat?');
-    expect(said.requests.map((request) => JSON.stringify(request).includes(SEAT))).toEqual([false, false, true]);
+    expect(said.requests.map((request) => JSON.stringify(request).includes(SEAT))).toEqual([false, false, false, true]);
+    expect(warn.mock.calls).toEqual([[expect.stringContaining('names no user')]]);
   });
 
   test('asks a store whose index is warm for what has changed alone, and writes nothing in a turn', async () => {

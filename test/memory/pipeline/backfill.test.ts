@@ -87,8 +87,8 @@ describe('backfill', () => {
 
   test.each<[string, Parameters<typeof setUp>[0], object, string, RegExp]>([
     ['a manager without a model', { extract: undefined }, {}, 'FAILED_PRECONDITION', /Without a model/],
-    ['a scope that is none', {}, { scopeOf: () => 'ada' }, 'INVALID_ARGUMENT', /A scope is what/],
-    ['a scopeOf that is async', {}, { scopeOf: async () => undefined }, 'INVALID_ARGUMENT', /A scope is what/],
+    ['a scope that is none', {}, { scopeOf: () => 'ada' }, 'INVALID_ARGUMENT', /This is no scope/],
+    ['a scopeOf that is async', {}, { scopeOf: async () => undefined }, 'INVALID_ARGUMENT', /This is no scope/],
   ])('throws for %s', async (_, of, more, status, message) => {
     const { memory, options, warn } = await withSessions(3, of);
     const run = memory.backfill({ ...options, ...more });

@@ -184,7 +184,7 @@ describe('evaluateTasks', () => {
   });
 
   test.each([
-    [{ tasks: [] }, 'at least one of tasks'],
+    [{ tasks: [] }, 'at least one task'],
     [{ tasks: [{ ...paris, question: ' ' }] }, 'tasks[0]: question must be a string that is not blank'],
     [{ tasks: [{ ...paris, sessions: [[]] }] }, 'tasks[0].sessions[0] has no message'],
     [{ tasks: [{ ...paris, answer: 'Paris' }] }, "no option 'answer'"],

@@ -458,6 +458,7 @@ describe('a topic of the application', () => {
     description: 'Opinions on drinks, staff, prices',
     examples: [
       { said: 'The latte was cold.', memories: ['The latte was too cold for the user.'] },
+      { said: 'Never cold.', memories: [{ text: 'The user likes it hot.', data: { about: 'drinks', rating: 4 } }] },
       { said: 'Hi!', memories: [] },
     ],
     schema: z.object({ about: z.enum(['drinks', 'staff', 'prices']), rating: z.number().min(1).max(5) }),
@@ -484,9 +485,9 @@ describe('a topic of the application', () => {
       'Opinions on drinks',
       'The latte was cold.',
       'The latte was too cold for the user.',
-      'rating',
+      'The user likes it hot.\n  with data: {"about":"drinks","rating":4}',
     ]) {
-      expect(system).toContain(part);
+      expect(system).toContain(JSON.stringify(part).slice(1, -1));
     }
     expect(JSON.stringify(model.requests[1])).toContain('data of topic business_feedback');
     expect(await textsOf(store)).toEqual(['The user finds the staff friendly.']);

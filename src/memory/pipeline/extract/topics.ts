@@ -2,7 +2,14 @@ import { z } from 'genkit';
 import { toJsonSchema } from 'genkit/schema';
 import { invalidArgument } from '../../../errors.ts';
 import { markedLines } from '../../../session/log/transcript.ts';
-import { checkOptions, isListOf, isObject, isText, type OptionCheck } from '../../../store/check-options.ts';
+import {
+  checkOptions,
+  isListOf,
+  isObject,
+  isText,
+  isTextOrObject,
+  type OptionCheck,
+} from '../../../store/check-options.ts';
 import type { BuiltInTopic, MemoryExample, MemoryTopic } from '../../types.ts';
 import { withoutNulls } from './ask-model.ts';
 
@@ -30,7 +37,7 @@ const TOPIC: Readonly<Record<keyof MemoryTopic, OptionCheck>> = {
 
 const EXAMPLE: Readonly<Record<keyof MemoryExample, OptionCheck>> = {
   said: isText,
-  memories: isListOf(isText, 'texts'),
+  memories: isListOf(isTextOrObject, 'texts, or of { text, data }'),
 };
 
 /**
@@ -79,7 +86,11 @@ export function describeTopics(topics: readonly MemoryTopic[]): string {
           '  Example, said:',
           markedLines(said),
           memories.length > 0 ? '  remembered:' : '  nothing is remembered.',
-          ...memories.map(markedLines),
+          ...memories.map((memory) =>
+            typeof memory === 'string'
+              ? markedLines(memory)
+              : `${markedLines(memory.text)}\n  with data: ${JSON.stringify(memory.data)}`,
+          ),
         ].join('\n'),
       );
       return [`- ${label}: ${description}`, ...shape, ...shown].join('\n');
@@ -98,6 +109,7 @@ export function dataFault(
   const parsed = (topic.schema as z.ZodTypeAny).safeParse(givenData(topic, data));
   if (parsed.success) return undefined;
   const [issue] = parsed.error.issues;
+  if (data === undefined) return `a memory of topic ${topic.label} needs data.`;
   return `data of topic ${topic.label} at ${JSON.stringify(issue?.path.join('.') ?? '')}: ${issue?.message ?? 'invalid'}.`;
 }
 

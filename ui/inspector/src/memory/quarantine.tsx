@@ -38,7 +38,8 @@ export function Quarantine({ scope }: { scope: MemoryScopeId }) {
               </Confirmed>
               <Confirmed action="Approve" onYes={() => decide('memory/approve', id)}>
                 <p>
-                  The text is taken as if it had never been suspected, with the next job of the application: {reason}
+                  A check stopped this text: {reason} After the approval the application remembers it without another
+                  check.
                 </p>
               </Confirmed>
             </p>
