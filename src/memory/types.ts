@@ -37,7 +37,7 @@ export interface MemoryFact {
   readonly text: string;
   /** The fact in the shape of a topic's schema, or of the application's. */
   readonly data?: Json;
-  /** Names that schema. Default: the first topic that has one, if there is `data`. */
+  /** Names that schema. Default: none; facts that the model finds have the label of their topic. */
   readonly schemaId?: string;
   /** Labels of its topics. Default: none. */
   readonly topics?: readonly string[];
@@ -58,7 +58,10 @@ export interface MemoryFact {
   readonly messages?: readonly number[];
   /** Whether the user asks to remember it; the source is then `explicit`. Only for facts from messages. Default: false. */
   readonly isExplicit?: boolean;
-  /** When to remove it; ISO 8601. Default: never, or after `toolTtlMs` if a tool said it. */
+  /**
+   * When to remove it; ISO 8601. It does not end a fact that lasts. But with the same `key` it takes its place, and after it none holds: give a
+   * passing fact a key of its own. Default: never, or after `toolTtlMs` if a tool said it.
+   */
   readonly expiresAt?: string;
 }
 

@@ -1,7 +1,7 @@
 /** How new facts meet what is known. */
 import type { Memory, MemoryStore } from 'genkitx-agents/memory';
 import { describe, expect, test } from 'vitest';
-import { extraction, ID, model as says, operations, range, setUp, textsOf, user } from './support.ts';
+import { DAY, extraction, ID, model as says, operations, range, setUp, textsOf, user } from './support.ts';
 
 async function all(store: MemoryStore): Promise<Memory[]> {
   const { items } = await store.query(ID, { filter: { includeInvalid: true }, k: 1000 });
@@ -101,6 +101,37 @@ test('a duplicate is found among memories with the same words in another order',
   const texts = orders(names).map(([a, b, c, d]) => `${a} reports to ${b}, ${b} to ${c}, ${c} to ${d}.`);
   for (const id of ['a', 'b', 'c']) await memory.ingest({ scope, source: { id }, memories: texts, wait: true });
   expect(await textsOf(store)).toEqual(texts.toSorted());
+});
+
+test('a fact that expires does not end one that lasts, and a fact that lasts is not ended by it', async () => {
+  const { memory, clock, scope, store } = setUp({
+    otherwise: ({ request }) => {
+      const known = request.messages.at(-1)!.content[0]!.text!.split('New facts:')[0]!;
+      const existing = range(1, known.match(/^\| /gm)!.length + 1);
+      return operations({ new: 1, op: 'DELETE', existing });
+    },
+  });
+  const say = (id: string, text: string, more: object = {}, type: 'explicit' | 'implicit' = 'explicit') =>
+    memory.create({ scope, source: { id, type }, memory: { text, ...more } });
+  clock.now = Date.now() - DAY;
+  await say('a', 'The user lives in Paris.');
+  clock.now += 1000;
+  await say('b', 'The user lives in Rome this week.', { expiresAt: new Date(clock.now + 7 * DAY).toISOString() });
+  expect(await textsOf(store)).toEqual(['The user lives in Paris.', 'The user lives in Rome this week.']);
+  clock.now += 1000;
+  await say('c', 'The user lives in Berlin this week.', { expiresAt: new Date(clock.now + 7 * DAY).toISOString() });
+  expect(await textsOf(store)).toEqual(['The user lives in Berlin this week.', 'The user lives in Paris.']);
+  clock.now += 8 * DAY;
+  await memory.prune({});
+  expect(await textsOf(store)).toEqual(['The user lives in Paris.']);
+  await say('d', 'The user lives in Oslo this week.', { expiresAt: new Date(clock.now + 7 * DAY).toISOString() });
+  await memory.remove({
+    scope,
+    id: (await memory.list({ scope })).items.find(({ text }) => text.includes('Paris'))!.id,
+  });
+  clock.now += 1000;
+  await say('e', 'The user lives in London.', {}, 'implicit');
+  expect(await textsOf(store)).toEqual(['The user lives in London.', 'The user lives in Oslo this week.']);
 });
 
 test('a fact that one job has twice is one memory, also beside similar ones', async () => {

@@ -102,18 +102,24 @@ export class WorkingMemories {
 
   /**
    * Decides between a candidate and the memories that it contradicts, by {@link isStronger}. The loser is kept as a memory that does not
-   * hold. Returns false, and does nothing, if the job would invalidate too many memories.
+   * hold; but one that expires does not end one that lasts. Returns false, and does nothing, if the job would invalidate too many memories.
    */
-  supersede(memories: readonly MemoryDraft[], candidate: Candidate): boolean {
-    const stronger = memories.find((memory) => isStronger(memory, candidate.source));
+  supersede(contradicted: readonly MemoryDraft[], candidate: Candidate): boolean {
+    const lasts = candidate.expiresAt === undefined;
+    const stronger = contradicted.find(
+      (memory) => isStronger(memory, candidate.source) && !(lasts && memory.expiresAt !== undefined),
+    );
     if (stronger) {
       this.create(candidate, { validTo: candidate.source.at, supersededBy: stronger.id });
       this.#put({ ...stronger, contradictions: countOf(stronger, 'contradictions') + 1 });
       return true;
     }
-    if (this.counts.invalidated + memories.length > this.#maxInvalidations) return false;
+    const ended = contradicted.filter(
+      (memory) => (lasts || memory.expiresAt !== undefined) && !isStronger(memory, candidate.source),
+    );
+    if (this.counts.invalidated + ended.length > this.#maxInvalidations) return false;
     const id = this.create(candidate, { contradictions: 1 });
-    for (const memory of memories) this.#invalidate(memory, id, candidate.source);
+    for (const memory of ended) this.#invalidate(memory, id, candidate.source);
     return true;
   }
 
