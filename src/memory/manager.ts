@@ -68,6 +68,8 @@ import type {
   QuarantinedText,
 } from './types.ts';
 
+/** The known memories with which a fact is compared. */
+const NEAREST = 10;
 /** The search index of a scope is saved after so many changes. */
 const LEAST_SAVED = 20;
 /** Scopes for which a process keeps the uses of memories until a commit writes them. */
@@ -618,11 +620,12 @@ export class MemoryManager {
   async #nearest(
     scope: MemoryScope,
     text: string,
-    request: { k: number; kind: Memory['kind']; abortSignal: AbortSignal },
+    request: { kind: Memory['kind']; abortSignal: AbortSignal },
   ): Promise<Memory[]> {
     const { memories, report } = await this.search({
       scope,
       query: text,
+      k: NEAREST,
       ...request,
       deadlineMs: this.#pipeline.limits.timeoutMs,
     });

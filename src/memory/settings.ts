@@ -33,6 +33,17 @@ const LIMITS: Required<MemoryLimits> = {
   summaryLength: 4_000,
 };
 
+const LIMIT_CHECKS: Readonly<Record<keyof MemoryLimits, OptionCheck>> = {
+  maxJobs: isWhole(1),
+  maxAttempts: isWhole(1),
+  leaseMs: isTimerMs(1),
+  timeoutMs: isTimerMs(1),
+  backOffMs: isTimerMs(1),
+  maxBackOffMs: isTimerMs(1),
+  maxInvalidations: isWhole(0),
+  summaryLength: isWhole(1),
+};
+
 /** Later dates may have no form in ISO 8601 that sorts like the others. */
 const HUNDRED_YEARS_MS = 3_155_760_000_000;
 
@@ -112,11 +123,7 @@ export function settleManager(
     implicit: isShare,
     tool: isShare,
   });
-  const { maxInvalidations: _, ...positive } = LIMITS;
-  const checks = Object.fromEntries(
-    Object.keys(positive).map((name) => [name, name.endsWith('Ms') ? isTimerMs(1) : isWhole(1)]),
-  );
-  checkOptions('memoryManager: limits', limits, { ...checks, maxInvalidations: isWhole(0) });
+  checkOptions('memoryManager: limits', limits, LIMIT_CHECKS);
   checkOptions('memoryManager: generate', generate, {
     everyTurns: isWhole(1),
     onIdleMs: (value) => (value === false ? undefined : isTimerMs(1)(value)),

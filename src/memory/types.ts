@@ -119,8 +119,8 @@ export interface FoundValue {
 /** When to learn from an agent's session. */
 export interface MemoryTriggers {
   /**
-   * After this many turns, counted in the session, or in this process since it last learned (for its 1,000 latest sessions); `1`: after each
-   * turn. Default: 5.
+   * Learns when the session has a multiple of this many turns, and after this many turns in this process since it last learned (for its 1,000
+   * latest sessions). `1`: after each turn. Default: 5.
    */
   everyTurns?: number;
   /** When no turn came for this long, in ms, while the process runs. `false`: never. Default: 900,000 (15 minutes). */
@@ -311,7 +311,8 @@ export interface IngestResult {
   /**
    * - `queued`: a worker will do it. With `wait`: it is behind a job that waits for its next attempt.
    * - `committed`: it is done (`wait`). A text that a guard stopped is in quarantine, and not remembered.
-   * - `known`: all was read or is in the queue, the session is gone, `isSuccess` refused it, or the call names no user (`endSession`).
+   * - `known`: there is nothing to do. All was read or is in the queue; or the session is gone, `isSuccess` refused it, or the context of
+   *   `endSession` names no user.
    * - `failed`: an attempt failed; others follow, except for dead jobs (`wait`).
    * - `full`: the queue refused a part; call again later.
    * - `refused`: the scope's consent is off or was withdrawn, or the scope was erased or the source forgotten while the job ran.

@@ -25,11 +25,11 @@ export interface Pipeline {
   readonly now: () => number;
   readonly random: () => number;
   readonly report: (report: MemoryReport) => void;
-  /** The memories of a scope that are most similar to a text. Only those that hold. */
+  /** The memories of a scope that are most similar to a text, at most 10. Only those that hold. */
   readonly nearest: (
     scope: MemoryScope,
     text: string,
-    options: { k: number; kind: Memory['kind']; abortSignal: AbortSignal },
+    options: { kind: Memory['kind']; abortSignal: AbortSignal },
   ) => Promise<readonly Memory[]>;
   /** By memory id, the time of the last use that is not in the store yet. A commit that writes the memory removes the entry. */
   readonly usesOf: (scope: MemoryScope) => Map<string, string>;

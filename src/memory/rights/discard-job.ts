@@ -17,7 +17,7 @@ export async function discardJob(pipeline: Pipeline, id: string, options: Memory
   const work = targetOf(memoryScope(scope, options.context));
   const { countsAsRead } = await commitPlan(pipeline, work, async () => {
     const { revision, note } = await readLearningState(pipeline, work, sourceId);
-    // After the note: once the job was erased or carried out, nothing may be written, and the scope has another revision.
+    // Read after the note: if the job was erased or carried out in between, the scope has another revision, and this commit fails.
     const input = parseJobInput(await deadJob(pipeline, id, options));
     const next = input.task === 'facts' ? withoutFacts(note) : withInput(note, input, id, false);
     const countsAsRead = input.task !== 'facts' && !input.isApproved;

@@ -87,5 +87,5 @@ function decodeCursor<Shape extends readonly (keyof PositionParts)[]>(cursor: st
   } catch {
     // Every fault of a cursor gets the error below.
   }
-  throw invalidArgument('This cursor is none that a list answered; pass nextCursor of the page before, unchanged.');
+  throw invalidArgument('This cursor is unknown: pass nextCursor of the page before, unchanged.');
 }

@@ -109,7 +109,7 @@ export function assertHolds(job: MemoryJob | undefined, { id, owner }: MemoryJob
   if (isHeld && (scopeKey === undefined || memoryScopeKey(job.scope) === scopeKey)) return;
   const where = scopeKey === undefined ? '' : ` of ${describeMemoryScope(scopeKey)}`;
   throw aborted(
-    `The worker ${quote(owner)} does not hold the memory job ${quote(id)}${where} any more. Leave what it made of it; another worker has it.`,
+    `The worker ${quote(owner)} does not hold the memory job ${quote(id)}${where} any more: another worker has it, or it was removed. Its result does not count.`,
   );
 }
 

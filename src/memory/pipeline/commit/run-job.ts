@@ -26,8 +26,6 @@ import { derivedNotes, readDerived } from './derived-notes.ts';
 const MOST_CANDIDATES = 30;
 /** The most commits of one attempt that are refused because of other commits. Then the attempt fails. */
 const MOST_REFUSED = 20;
-/** Known memories with which a candidate is compared. */
-const NEAREST = 10;
 /** The most memories whose last use one commit writes. */
 const MOST_USES = 10;
 /**
@@ -69,7 +67,7 @@ class JobRun {
   #learned: Learned | undefined;
   /** The summary and the messages that {@link JobRun.#learned} was learned from. */
   #learnedFrom: string | undefined;
-  /** The candidates that the last commit of this run left, if they were too large for a note. {@link NOTHING_LEFT}: they are in a note. */
+  /** The candidates that this run's last commit left, if they were too large for a note. {@link NOTHING_LEFT}: they are in a note. */
   #rest: SplitJob | undefined;
   readonly #counts: MemoryChangeCounts = { created: 0, updated: 0, invalidated: 0, ignored: 0, quarantined: 0 };
 
@@ -97,7 +95,10 @@ class JobRun {
         refusedAt = state.revision;
       }
     }
-    throw new GenkitError({ status: 'ABORTED', message: 'Other writers changed the scope again and again.' });
+    throw new GenkitError({
+      status: 'ABORTED',
+      message: `Other writers changed the scope in each of ${MOST_REFUSED} commits. The job is tried again later.`,
+    });
   }
 
   #reasonToDrop({ consent, note, epoch }: LearningState): DropReason | undefined {
@@ -150,7 +151,7 @@ class JobRun {
       ? undefined
       : (this.#learned ??= await learn(this.#pipeline, this.#work, input, derived.summary));
     const { candidates, invalidated } = split ?? { candidates: learned!.candidates, invalidated: 0 };
-    // The person who approved a fact has approved its replacements as well.
+    // An approved fact may replace any number of memories.
     const mostInvalidations = input.isApproved ? Infinity : limits.maxInvalidations;
     const result = await this.#consolidate(candidates.slice(0, MOST_CANDIDATES), mostInvalidations - invalidated);
     const rest: SplitJob = {
@@ -166,7 +167,7 @@ class JobRun {
     const { scope, id, options, ask, signal } = this.#work;
     return consolidate({
       candidates,
-      nearest: ({ text, kind }) => nearest(scope, text, { k: NEAREST, kind, abortSignal: signal }),
+      nearest: ({ text, kind }) => nearest(scope, text, { kind, abortSignal: signal }),
       get: (ids) => store.get(id, ids, options),
       ask,
       guard: guardOf(this.#work, this.#input.task, this.#pipeline),

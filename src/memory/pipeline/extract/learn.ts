@@ -221,7 +221,7 @@ async function isRemembered(
   { scope, signal }: LearnContext,
   { kind, source: { statement, data } }: Candidate,
 ): Promise<boolean> {
-  const near = await nearest(scope, statement, { k: 10, kind, abortSignal: signal });
+  const near = await nearest(scope, statement, { kind, abortSignal: signal });
   return near.some(({ sources }) =>
     sources.some((source) => source.statement === statement && isDeepStrictEqual(source.data, data)),
   );

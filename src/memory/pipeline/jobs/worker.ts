@@ -131,7 +131,7 @@ export class MemoryWorker {
     const { store, now } = this.#pipeline;
     this.#dropped.set(job.id, true, 1);
     const running = this.#runs.get(job.id);
-    running?.abort(new GenkitError({ status: 'CANCELLED', message: 'What the memory job reads is forgotten.' }));
+    running?.abort(new GenkitError({ status: 'CANCELLED', message: 'The memory job was removed.' }));
     try {
       await store.changeJob(job.id, { ...options, owner: running && this.#owner, to: 'remove', now: now() });
       return true;
@@ -200,7 +200,11 @@ export class MemoryWorker {
     const { limits, store, now } = this.#pipeline;
     // The worker of the last attempt has died.
     if (job.attempts > limits.maxAttempts)
-      return this.#fail(job, options, new Error('Its workers ended before it was done.'));
+      return this.#fail(
+        job,
+        options,
+        new Error('Each process that took the job ended before it was done: look for crashes, then replay it.'),
+      );
     const lost = new AbortController();
     this.#dropped.delete(job.id);
     this.#runs.set(job.id, lost);
@@ -232,7 +236,10 @@ export class MemoryWorker {
   async #fail(job: MemoryJob, options: Options, error: unknown): Promise<Attempt> {
     const { limits, now, random, report } = this.#pipeline;
     const isLast = job.attempts >= limits.maxAttempts;
-    const text = error instanceof Error ? beginning(error.message, MAX_ERROR) : 'What was thrown is no error.';
+    const text =
+      error instanceof Error
+        ? beginning(error.message, MAX_ERROR)
+        : 'A function of the application threw something that is no Error.';
     const wait = Math.min(limits.backOffMs * 2 ** (job.attempts - 1), limits.maxBackOffMs) * (0.5 + random());
     const due = now() + wait;
     const dueAt = new Date(due).toISOString();
