@@ -196,7 +196,7 @@ export interface AgentConfig<
   /** Distinguishes prompts of one name; the prompt is registered as `name.variant`. Default: no variant. */
   variant?: string;
   /** The model: a model reference, or its name, such as `'googleai/gemini-2.5-flash'`. Default: the `model` of `genkit()`. */
-  model?: PromptConfig<I, O>['model'];
+  model?: NonNullable<PromptConfig<I, O>['model']>;
   /** The model's configuration, such as its temperature. Default: the model's own. */
   config?: PromptConfig<I, O>['config'];
   /** Describes the agent's purpose in its action's metadata, for the Dev UI and other agents. Optional. */

@@ -25,7 +25,7 @@ export interface BackfillOptions {
   /** Only sessions that were written within this time, in ms. Default: all. */
   withinMs?: number;
   /** The `cursor` of an earlier call, to continue it. Default: from the beginning. */
-  cursor?: string;
+  cursor?: string | undefined;
   /** Called after each page of sessions. */
   onProgress?: (progress: BackfillResult) => void;
 }

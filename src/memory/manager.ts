@@ -257,7 +257,7 @@ export class MemoryManager {
    * @param options.cursor `nextCursor` of the page before. Default: the first page.
    */
   async list(
-    options: ScopeOption & { includeInvalid?: boolean; limit?: number; cursor?: string },
+    options: ScopeOption & { includeInvalid?: boolean; limit?: number; cursor?: string | undefined },
   ): Promise<Page<Memory>> {
     const checks = { includeInvalid: isBoolean, limit: isWhole(1, 1000), cursor: isString };
     const { id, options: tenant } = checkCall('list', options, checks);

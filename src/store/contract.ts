@@ -162,7 +162,7 @@ export interface PageOptions extends SessionStoreOptions {
   /** At most so many items, 1 to 1,000. Default: 100. */
   limit?: number;
   /** `nextCursor` of the page before. */
-  cursor?: string;
+  cursor?: string | undefined;
 }
 
 /** A part of a list; there is more while it has a `nextCursor`. */

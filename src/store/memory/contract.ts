@@ -223,7 +223,7 @@ export interface MemoryQuery extends MemoryStoreOptions {
   /** The most items of a page, 1 to 1,000. Default: 100. */
   k?: number;
   /** `nextCursor` of the page before; not with `vector`. */
-  cursor?: string;
+  cursor?: string | undefined;
 }
 
 /** Conditions of a {@link MemoryQuery}. */

@@ -104,9 +104,11 @@ function Source({ scope, id, index, source }: SourceProps) {
       <small>
         {TYPES[source.type]} · {time(source.at)} · trust {Math.round(source.trust * 100)} % · <code>{source.id}</code>
       </small>
-      <button type="button" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
-        {isOpen ? 'Hide the messages' : 'Show the messages'}
-      </button>
+      {source.from !== undefined && (
+        <button type="button" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
+          {isOpen ? 'Hide the messages' : 'Show the messages'}
+        </button>
+      )}
       {error && <Failure facts={error} />}
       {isOpen && data && (
         <div className="source-messages">
