@@ -28,7 +28,7 @@ export interface MemoryExample {
   /** The user's message. */
   readonly said: string;
   /** The memories, in the third person; empty if none should be made. If the topic has a schema, each with its `data`. */
-  readonly memories: readonly (string | { readonly text: string; readonly data: Json })[];
+  readonly memories: readonly (string | Pick<MemoryFact, 'text' | 'data'>)[];
 }
 
 /** A fact, before it is compared with the known memories. All members but `text` take at most 112 KiB as JSON. */
