@@ -337,7 +337,12 @@ export class MemoryManager {
     set: async (scope: MemoryScope, consent: 'on' | 'off'): Promise<void> => {
       const work = targetOf(scope);
       const isBack = consent === 'on' && (await readConsent(this.#pipeline, work)) === 'off';
-      if (isBack) await markAsRead(this.#pipeline, work, await rangesOfScope(work, this.#stores));
+      if (isBack) {
+        const sessions = await this.#rangesOf(work, (error) => {
+          throw error;
+        });
+        await markAsRead(this.#pipeline, work, sessions);
+      }
       await writeConsent(this.#pipeline, work, consent);
     },
     /** The scope's own answer, else the manager's option `consent`. */
@@ -446,6 +451,10 @@ export class MemoryManager {
     for (const source of sources) if (waiting.has(source)) await this.#removalOf(work, source, undefined).runWaiting();
   }
 
+  #rangesOf(work: ScopeTarget, onError: (error: unknown) => void): ReturnType<typeof rangesOfScope> {
+    return rangesOfScope(work, { stores: this.#stores, sessions: this.#sessions }, onError);
+  }
+
   #removalOf(work: ScopeTarget, sourceId: string, snapshotIds: readonly string[] | undefined): SourceRemoval {
     const removeJob = (job: MemoryJob) => this.#worker.remove(job, work.options);
     const tools = { ask: modelAsker(this.#pipeline), removeJob };
@@ -512,14 +521,18 @@ export class MemoryManager {
   /**
    * Removes all data of a scope, the answer about consent included. Running jobs write nothing more. Marks all messages that the scope's
    * sessions have by then as read, so that they are not learned again. Needs a process that has the agents, because it reads their sessions.
+   *
+   * @throws The error of a session that could not be read, when all is removed: its messages may be learned again.
    */
   async erase(options: ScopeOption): Promise<MemoryErasure> {
     const work = checkCall('erase', options);
     this.#uses.delete(this.#keyOf(work.scope));
     // Read before, so that a turn that ends meanwhile can hardly learn what is to be erased.
-    const sessions = await rangesOfScope(work, this.#stores);
+    const errors: unknown[] = [];
+    const sessions = await this.#rangesOf(work, (error) => errors.push(error));
     const erasure = await this.store.erase(work.id, work.options);
     await markAsRead(this.#pipeline, work, sessions);
+    if (errors.length > 0) throw errors[0];
     return erasure;
   }
 

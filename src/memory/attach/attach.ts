@@ -180,8 +180,10 @@ export class Attachment implements AttachedMemory {
       } catch (error) {
         if (!(error instanceof GenkitError && error.status === 'UNAUTHENTICATED'))
           logger.warn(`The turn has no memories: their scope is unknown. ${describeThrown(error)}`);
-        else if (!this.#hasToldNoUser) logger.warn(NO_USER);
-        this.#hasToldNoUser = true;
+        else if (!this.#hasToldNoUser) {
+          logger.warn(NO_USER);
+          this.#hasToldNoUser = true;
+        }
         return [];
       }
     });

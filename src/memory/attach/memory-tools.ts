@@ -176,7 +176,7 @@ function forgetMemory({ manager, settings, scopesOf }: ToolSetting) {
             await manager.remove({ scope, id: one.id });
             isForgotten = true;
           }
-          isWaiting ||= (await manager.jobs.list({ scope, state: 'waiting' })).length > 0;
+          isWaiting ||= (await manager.jobs.list({ scope })).some(({ state }) => state !== 'dead');
         }
         const more = isWaiting
           ? ' What was said lately is still to be remembered: if it may say this, ask again later.'

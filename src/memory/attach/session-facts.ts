@@ -4,8 +4,7 @@ import type { SessionFacts } from '../../session/turn-memory.ts';
 import type { Memory, MemorySource, MemoryStore } from '../../store/memory/contract.ts';
 import { holdsAt } from '../../store/memory/version.ts';
 import { sourceNoteKey } from '../pipeline/guard/learning-state.ts';
-import { hashInRange, parseSourceNote, shortHash, unreadRanges } from '../pipeline/ingest/ranges.ts';
-import { sha256Of } from '../pipeline/jobs/job-input.ts';
+import { hashesOf, hashInRange, parseSourceNote, shortHash, unreadRanges } from '../pipeline/ingest/ranges.ts';
 import { NOTES } from '../pipeline/pipeline.ts';
 import { targetOf, type MemoryScope } from '../scopes.ts';
 
@@ -29,7 +28,8 @@ export async function sessionFacts(
   const log = MessageLog.of(messages);
   const hashAt = (position: number) => shortHash(log.prefixHash(position));
   // A range that ends in another branch is left out: its facts may be from either branch.
-  const ranges = parseSourceNote(notes[0]?.value).ranges.filter(
+  const note = parseSourceNote(notes[0]?.value);
+  const ranges = note.ranges.filter(
     (range) => range.isLearned && range.to <= log.length && hashInRange(range, range.to) === hashAt(range.to),
   );
   if (ranges.length === 0) return undefined;
@@ -40,11 +40,11 @@ export async function sessionFacts(
   const to = log.turnStarts.findLast((start) => start <= Math.min(read, kept)) ?? 0;
   if (to === 0) return undefined;
   const memories = await store.bySource(id, sessionId, options);
-  const hashes = new Set(Array.from({ length: read }, (_, i) => hashAt(i + 1)));
-  // A source has the hash of all messages up to the end of what was read with it, or of one message that a person approved.
-  const isSaidBefore = ({ id: source, from = 0, to, sha256 }: MemorySource) =>
-    source === sessionId &&
-    (to === undefined || (to <= read && (hashes.has(sha256) || sha256 === shortHash(sha256Of(messages[from])))));
+  // A source has the hash at the end of the range that was read with it, except for messages that a person approved.
+  const elsewhere = new Set(note.ranges.flatMap(hashesOf));
+  for (let position = 1; position <= read; position++) elsewhere.delete(hashAt(position));
+  const isSaidBefore = ({ id: source, to = 0, sha256 }: MemorySource) =>
+    source === sessionId && to <= read && !elsewhere.has(sha256);
   const facts = memories.filter((memory) => holdsAt(memory, Date.now()) && memory.sources.some(isSaidBefore));
   if (facts.length === 0) return undefined;
   const texts = facts.toSorted((a, b) => compareSaid(a, b, sessionId)).map(({ text }) => text);

@@ -18,7 +18,8 @@ import { WITHOUT_DERIVED } from '../pipeline/commit/change-memory.ts';
 import { commitPlan } from '../pipeline/commit/commit-plan.ts';
 import { vectorsOf, type AskModel } from '../pipeline/extract/ask-model.ts';
 import { readLearningState, sourceNoteOperation, splitOperation } from '../pipeline/guard/learning-state.ts';
-import { quarantinedOf, quarantineNote } from '../pipeline/guard/quarantine-note.ts';
+import { quarantinedOf } from '../pipeline/guard/quarantine-note.ts';
+import { removeTexts } from '../pipeline/guard/review.ts';
 import { withoutDeadJob, withRange } from '../pipeline/ingest/ranges.ts';
 import { parseJobInput, type JobInput, type LearnInput } from '../pipeline/jobs/job-input.ts';
 import { NOTES, type Pipeline } from '../pipeline/pipeline.ts';
@@ -74,7 +75,7 @@ export class SourceRemoval {
   readonly #forgotten: Forgotten;
   readonly #tools: RemovalTools;
   readonly #counts: ForgottenSource = { removed: 0, regenerated: 0, reinstated: 0, jobs: 0, quarantined: 0 };
-  /** Memories that were made again, by id and revision: a plan that is made again does not ask the model again. */
+  /** Memories that were made again, by what they were made of: a plan that is made again does not ask the model again. */
   readonly #made = new Map<string, PutMemory>();
 
   constructor(pipeline: Pipeline, work: ScopeTarget, forgotten: Forgotten, tools: RemovalTools) {
@@ -86,9 +87,9 @@ export class SourceRemoval {
 
   async run(): Promise<ForgottenSource> {
     await this.#forgetJobs();
-    await this.#forgetNotes();
+    await this.#forgetTexts();
     await this.#forgetMemories();
-    await this.#finish();
+    await this.#finish(WITHOUT_DERIVED);
     this.#pipeline.changed(this.#work.scope);
     return this.#counts;
   }
@@ -96,8 +97,8 @@ export class SourceRemoval {
   /** Removes only the source's jobs and quarantined texts. */
   async runWaiting(): Promise<void> {
     await this.#forgetJobs();
-    await this.#forgetNotes();
-    await this.#finish();
+    await this.#forgetTexts();
+    await this.#finish([]);
   }
 
   #isForgotten({ id, snapshotId }: Pick<MemorySource, 'id' | 'snapshotId'>): boolean {
@@ -116,7 +117,7 @@ export class SourceRemoval {
     for (const job of jobs) {
       while (!(await this.#tools.removeJob(job))) {
         if (this.#pipeline.now() > deadline)
-          throw unavailable('A worker still reads the source; call forgetSource again.');
+          throw unavailable('A worker still reads the source: try again in a moment.');
         await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
       }
       this.#counts.jobs++;
@@ -147,24 +148,8 @@ export class SourceRemoval {
     });
   }
 
-  /** Removes the source's quarantined texts. */
-  async #forgetNotes(): Promise<void> {
-    const { store } = this.#pipeline;
-    const { id, options } = this.#work;
-    const { count } = await commitPlan(this.#pipeline, this.#work, async () => {
-      const { revision, notes } = await store.notes(id, NOTES.quarantine, options);
-      const steps: MemoryOperation[][] = [];
-      let count = 0;
-      for (const { key, value } of notes) {
-        const items = quarantinedOf(value);
-        const kept = items.filter(({ source }) => !this.#isForgotten(source));
-        if (kept.length === items.length) continue;
-        count += items.length - kept.length;
-        steps.push([quarantineNote(key, kept)]);
-      }
-      return { revision, steps, count };
-    });
-    this.#counts.quarantined = count;
+  async #forgetTexts(): Promise<void> {
+    this.#counts.quarantined = await removeTexts(this.#pipeline, this.#work, ({ source }) => this.#isForgotten(source));
   }
 
   async #forgetMemories(): Promise<void> {
@@ -229,7 +214,7 @@ export class SourceRemoval {
 
   /** Makes memories again from their other sources. */
   async #regenerate(memories: readonly Memory[]): Promise<PutMemory[]> {
-    const keyOf = ({ id, revision }: Memory) => JSON.stringify([id, revision]);
+    const keyOf = (memory: Memory) => JSON.stringify(memory);
     const missing = memories.filter((memory) => !this.#made.has(keyOf(memory)));
     for (let i = 0; i < missing.length; i += MOST_TEXTS) {
       const some = missing.slice(i, i + MOST_TEXTS);
@@ -292,10 +277,12 @@ export class SourceRemoval {
   }
 
   /**
-   * Removes the scope's profile and summary, and the remaining candidates of forgotten jobs, and lets jobs of the source commit again. The note
-   * of the source changes the scope's revision, so that no running job writes what it made of the removed summary.
+   * Removes the remaining candidates of forgotten jobs, and lets jobs of the source commit again. The note of the source changes the scope's
+   * revision, so that no running job writes what it made of a removed summary.
+   *
+   * @param more Goes into the same commit.
    */
-  async #finish(): Promise<void> {
+  async #finish(more: readonly MemoryOperation[]): Promise<void> {
     await commitPlan(this.#pipeline, this.#work, async () => {
       const { note, revision } = await readLearningState(this.#pipeline, this.#work, this.#forgotten.sourceId);
       const { forgottenJobs = [], ...rest } = note;
@@ -303,7 +290,7 @@ export class SourceRemoval {
         revision,
         steps: [
           ...forgottenJobs.map((jobId) => [splitOperation(jobId, undefined)]),
-          [...WITHOUT_DERIVED, sourceNoteOperation(this.#forgotten.sourceId, { ...rest, seen: [] })],
+          [...more, sourceNoteOperation(this.#forgotten.sourceId, { ...rest, seen: [] })],
         ],
       };
     });

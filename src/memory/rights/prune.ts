@@ -3,7 +3,7 @@ import { checkOptions, isShare, isWhole } from '../../store/check-options.ts';
 import type { Memory, MemoryOperation } from '../../store/memory/contract.ts';
 import { commitPlan } from '../pipeline/commit/commit-plan.ts';
 import { agedConfidence } from '../pipeline/consolidate/confidence.ts';
-import { discardOlder } from '../pipeline/guard/review.ts';
+import { removeTexts, waitingTexts } from '../pipeline/guard/review.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { MemoryPrunePolicy } from '../types.ts';
 import { memoriesOf } from '../pipeline/contents.ts';
@@ -39,9 +39,19 @@ export async function pruneScope(
   policy: MemoryPrunePolicy,
   dryRun: boolean,
 ): Promise<PrunedMemories> {
-  const { quarantineMs: ageMs } = policy;
-  const quarantined = ageMs === undefined ? 0 : await discardOlder(pipeline, work, { ageMs, dryRun });
+  const quarantined = await pruneTexts(pipeline, work, policy, dryRun);
   return { memories: await pruneMemories(pipeline, work, policy, dryRun), quarantined };
+}
+
+async function pruneTexts(
+  pipeline: Pipeline,
+  work: ScopeTarget,
+  { quarantineMs }: MemoryPrunePolicy,
+  dryRun: boolean,
+): Promise<number> {
+  if (quarantineMs === undefined) return 0;
+  const isOld = ({ at }: { readonly at: string }): boolean => pipeline.now() - Date.parse(at) > quarantineMs;
+  return dryRun ? (await waitingTexts(pipeline, work)).filter(isOld).length : removeTexts(pipeline, work, isOld);
 }
 
 /** Removes the memories to which the policy applies. After a commit of another writer all is decided again: a changed memory may have to stay. */

@@ -145,8 +145,9 @@ class Erasure {
     await eraseMemories();
     await this.#eraseWaiting(sessionIds);
     await this.#deleteSessions(sessionIds);
-    // While the sessions are there, the memory marks their messages as read.
+    // While the sessions are there, the memory marks their messages as read, and a turn may end and be learned from.
     await eraseMemories();
+    await this.#eraseWaiting(sessionIds);
   }
 
   async #deleteSessions(sessionIds: readonly string[]): Promise<void> {

@@ -220,13 +220,12 @@ export class FirestoreMemoryTenant implements MemoryTenant {
 
   erase(key: string): Promise<MemoryErasure> {
     return this.#call('erase', 'Erasing memories', async () => {
+      const jobs = await this.#jobs.erase(key);
       const document = await this.#data.untilMade('Erasing memories', key, async () => {
         const found = await this.#data.database.get(this.#data.head(key));
         if (found.exists) await this.#data.database.commit([eraseHead(found)]);
         return found.exists ? await this.#data.database.get(this.#data.head(key)) : undefined;
       });
-      // After the head: who adds a job now finds that the scope was erased.
-      const jobs = await this.#jobs.erase(key);
       const counts = document ? await this.#removeErased(document) : { memories: 0, revisions: 0, notes: 0 };
       await this.#data.sealer(key).forget();
       return { ...counts, jobs };

@@ -138,13 +138,17 @@ export class JobQueues {
     return found.map((document) => [document.id, keyIn(document)]);
   }
 
-  /** Removes the jobs of a scope. Returns how many. */
+  /** Removes the jobs of a scope, also those that others add meanwhile. Returns how many. */
   async erase(key: string): Promise<number> {
     const { database, jobs } = this.#data;
-    const found = await database.query(jobs.where('scope', '==', hashName(key)).select());
-    if (found.length === 0) return 0;
-    await database.remove([...found.map(({ ref }) => ({ ref })), { ref: this.#queueRef(key) }]);
-    return found.length;
+    for (let removed = 0; ;) {
+      // The queue goes as it was read before its jobs: without it, a job that was added since would never be claimed.
+      const queue = await database.get(this.#queueRef(key));
+      const found = await database.query(jobs.where('scope', '==', hashName(key)).select());
+      if (!queue.exists && found.length === 0) return removed;
+      removed += await database.remove(found.map(({ ref }) => ({ ref })));
+      if (queue.exists) await database.remove([{ ref: queue.ref, at: queue.updateTime! }]);
+    }
   }
 
   async #due(scope: string | undefined, now: number): Promise<DocumentSnapshot[]> {

@@ -237,6 +237,7 @@ describe('topics of memoryManager', () => {
     ['an example without memories', { examples: [{ said }] }, ['topics[1].examples[0] needs', 'memories']],
     ['an example without a message', { examples: [{ memories: [] }] }, ['topics[1].examples[0] needs', 'said']],
     ['memories of an example', { examples: [{ said, memories: TEXT }] }, ['examples[0]: memories must be a list of']],
+    ['a memory of an example', { examples: [{ said, memories: [{ data: 1 }] }] }, ['memories must be a list of']],
     [
       'a misspelt member of an example',
       { examples: [{ said, memory: [] }] },

@@ -117,6 +117,53 @@ test('eraseUser removes what waits to be learned or approved for all users of an
   expect(new Set(await waiting())).toEqual(new Set(['Timbuktu']));
 });
 
+test('eraseUser removes what is enqueued for the app while it runs, and leaves the profile of the app', async () => {
+  const { memory, memories, agent, sessions } = agentWithMemory({
+    memory: { extract: () => [], generate: { everyTurns: 1 }, app: true, worker: false },
+    attach: { scope: 'app' },
+  });
+  const profile = { op: 'note', kind: 'index:organized', key: 'profile', value: { opens: 'nine' } } as const;
+  await memories.commit({ scope: 'app', appName: 'default' }, [profile]);
+  const talk = agent.chat({}, { context: ADA });
+  await talk.send('I was in Zanzibar.');
+  await memory.settled();
+  const deleteSession = sessions.deleteSession.bind(sessions);
+  vi.spyOn(sessions, 'deleteSession').mockImplementationOnce(async (options) => {
+    await talk.send('I was in Timbuktu.');
+    await memory.settled();
+    return deleteSession(options);
+  });
+  await eraseUser(sessions, { userId: 'ada', memory });
+  expect(await memory.jobs.list()).toEqual([]);
+  expect(await memory.profile({ scope: memory.scopeFor('app', { context: {} }) })).toEqual({ opens: 'nine' });
+});
+
+test('erase removes everything although a session can not be read, and says so', async () => {
+  const { memory, memories, scope, sessions, chat } = agentWithMemory({
+    memory: { model: undefined, extract: () => ['The user likes tea.'], generate: { everyTurns: 1 } },
+  });
+  const [first, second] = [chat(), chat()];
+  for (const talk of [first, second]) await talk.send('I like tea.');
+  await memory.settled();
+  const getSnapshot = sessions.getSnapshot.bind(sessions);
+  vi.spyOn(sessions, 'getSnapshot').mockImplementation(async (options) => {
+    if ('snapshotId' in options && options.snapshotId === first.snapshotId) throw new Error('It is damaged.');
+    return getSnapshot(options);
+  });
+  await expect(memory.erase({ scope })).rejects.toThrow('It is damaged.');
+  expect((await memories.query({ scope: 'user', appName: 'default', userId: 'ada' })).items).toEqual([]);
+  // The other session counts as read.
+  expect(await memory.ingest({ scope, sessionId: second.sessionId!, wait: true })).toMatchObject({ status: 'known' });
+});
+
+test('erase of an app reads no session that is learned into another scope', async () => {
+  const { memory, sessions, chat } = agentWithMemory({ memory: { app: true } });
+  await chat().send('I like tea.');
+  const read = vi.spyOn(sessions, 'getSnapshot');
+  await memory.erase({ scope: memory.scopeFor('app', { context: {} }) });
+  expect(read).not.toHaveBeenCalled();
+});
+
 test('a session that waits for its idle time is not learned from after it was erased', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const { memories, memory, chat, sessions } = agentWithMemory({

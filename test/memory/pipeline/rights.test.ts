@@ -217,6 +217,14 @@ describe('forgetSource', () => {
     await memory.settled();
   });
 
+  test('of several sources at once brings none of them back', async () => {
+    const { memory, scope, store } = setUp({ model: undefined });
+    const sources = ['a', 'b', 'c', 'd'];
+    for (const id of sources) await memory.create({ scope, source: { id }, memory: 'The user likes tea.' });
+    await Promise.all(['a', 'b', 'c'].map((source) => memory.forgetSource({ scope, source })));
+    expect((await store.query(ID)).items).toMatchObject([{ memory: { sources: [{ id: 'd' }] } }]);
+  });
+
   test('brings back what the source had replaced', async () => {
     const { memory, clock, scope, store } = setUp({ otherwise: operations({ new: 1, op: 'DELETE', existing: [1] }) });
     await memory.ingest({ scope, source: { id: 'a' }, memories: ['The user lives in Paris.'], wait: true });

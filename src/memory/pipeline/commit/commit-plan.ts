@@ -24,7 +24,7 @@ interface CommitPlan {
  */
 export async function commitPlan<P extends CommitPlan>(
   { store, now }: Pick<Pipeline, 'store' | 'now'>,
-  { id, options }: ScopeTarget,
+  { id, options }: Pick<ScopeTarget, 'id' | 'options'>,
   makePlan: () => Promise<P>,
   onCommit: (operations: readonly MemoryOperation[]) => void = () => {},
 ): Promise<P> {

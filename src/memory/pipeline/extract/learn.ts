@@ -62,13 +62,15 @@ export async function learn(
 function candidatesOfFacts(pipeline: Pipeline, input: FactsInput): Candidate[] {
   const { now, toolTtlMs } = pipeline;
   const approvedAt = new Date(now()).toISOString();
-  // A tool's fact holds for its time from now on: it may have expired while it waited.
-  const ofTool = { approvedAt, expiresAt: new Date(now() + toolTtlMs).toISOString() };
+  // A tool's fact may have expired while it waited: its time begins with the approval.
+  const expiresAt = new Date(now() + toolTtlMs).toISOString();
+  const hasDefaultExpiry = ({ source: { type, at }, expiresAt: end = '' }: Candidate) =>
+    type === 'tool' && Date.parse(end) === Date.parse(at) + toolTtlMs;
   const origin = originOf(pipeline, input, input.sha256);
   const type = input.source.type ?? 'bootstrap';
   return input.facts.map((fact) => {
     if (!('source' in fact)) return candidateOf(fact, type, {}, origin);
-    return { ...fact, ...(fact.source.type === 'tool' ? ofTool : { approvedAt }) };
+    return { ...fact, approvedAt, ...(hasDefaultExpiry(fact) && { expiresAt }) };
   });
 }
 

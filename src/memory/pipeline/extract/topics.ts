@@ -2,15 +2,8 @@ import { z } from 'genkit';
 import { toJsonSchema } from 'genkit/schema';
 import { invalidArgument } from '../../../errors.ts';
 import { markedLines } from '../../../session/log/transcript.ts';
-import {
-  checkOptions,
-  isListOf,
-  isObject,
-  isText,
-  isTextOrObject,
-  type OptionCheck,
-} from '../../../store/check-options.ts';
-import type { BuiltInTopic, MemoryExample, MemoryTopic } from '../../types.ts';
+import { checkOptions, isListOf, isObject, isText, type OptionCheck } from '../../../store/check-options.ts';
+import type { BuiltInTopic, MemoryExample, MemoryFact, MemoryTopic } from '../../types.ts';
 import { withoutNulls } from './ask-model.ts';
 
 const BUILT_IN: Readonly<Record<BuiltInTopic, string>> = {
@@ -35,9 +28,12 @@ const TOPIC: Readonly<Record<keyof MemoryTopic, OptionCheck>> = {
   schema: isSchema,
 };
 
+const isRemembered: OptionCheck = (value) =>
+  isText(typeof value === 'string' ? value : (value as { text?: unknown } | null)?.text);
+
 const EXAMPLE: Readonly<Record<keyof MemoryExample, OptionCheck>> = {
   said: isText,
-  memories: isListOf(isTextOrObject, 'texts, or of { text, data }'),
+  memories: isListOf(isRemembered, 'texts, or of { text, data }'),
 };
 
 /**
@@ -76,6 +72,10 @@ function checkAll<T extends object>(
   if (missing !== undefined) throw invalidArgument(`${at} needs '${missing}'.`);
 }
 
+function withData({ data }: Pick<MemoryFact, 'data'>): string[] {
+  return data === undefined ? [] : [`  with data: ${JSON.stringify(data)}`];
+}
+
 /** The topics as text for a prompt. */
 export function describeTopics(topics: readonly MemoryTopic[]): string {
   return topics
@@ -89,7 +89,7 @@ export function describeTopics(topics: readonly MemoryTopic[]): string {
           ...memories.map((memory) =>
             typeof memory === 'string'
               ? markedLines(memory)
-              : `${markedLines(memory.text)}\n  with data: ${JSON.stringify(memory.data)}`,
+              : [markedLines(memory.text), ...withData(memory)].join('\n'),
           ),
         ].join('\n'),
       );

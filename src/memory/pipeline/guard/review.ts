@@ -8,7 +8,7 @@ import { shortHash } from '../ingest/ranges.ts';
 import { sha256Of, type JobInput } from '../jobs/job-input.ts';
 import { NOTES, type Pipeline } from '../pipeline.ts';
 import { readLearningState } from './learning-state.ts';
-import { quarantinedOf, quarantineNote, type Quarantined } from './quarantine-note.ts';
+import { quarantinedOf, quarantineNote, type Quarantined, type WaitingText } from './quarantine-note.ts';
 
 /** The texts that wait for a decision. */
 export async function waitingTexts(
@@ -46,28 +46,28 @@ export async function discardText(pipeline: Pipeline, work: ScopeTarget, textId:
   await removeText(pipeline, work, textId);
 }
 
-/** Removes the texts that have waited longer than `ageMs`. Returns their number. With `dryRun` nothing is removed. */
-export async function discardOlder(
+/** Removes texts that wait for a decision. Returns how many. */
+export async function removeTexts(
   pipeline: Pipeline,
-  work: ScopeTarget,
-  { ageMs, dryRun }: { ageMs: number; dryRun: boolean },
+  { id, options }: ScopeTarget,
+  isGone: (text: WaitingText) => boolean,
 ): Promise<number> {
-  const isOld = ({ at }: Quarantined): boolean => pipeline.now() - Date.parse(at) > ageMs;
+  const counts = new Map<string, number>();
+  let removed = 0;
   const plan = async () => {
-    const { revision, notes } = await pipeline.store.notes(work.id, NOTES.quarantine, work.options);
-    const old = notes
-      .map(({ key, value }) => ({ key, items: quarantinedOf(value) }))
-      .filter(({ items }) => items.some(isOld));
-    const steps = old.map(({ key, items }) => [
-      quarantineNote(
-        key,
-        items.filter((item) => !isOld(item)),
-      ),
-    ]);
-    return { revision, steps, count: old.flatMap(({ items }) => items.filter(isOld)).length };
+    const { revision, notes } = await pipeline.store.notes(id, NOTES.quarantine, options);
+    const steps = notes.flatMap(({ key, value }) => {
+      const items = quarantinedOf(value);
+      const kept = items.filter((item) => !isGone(item));
+      counts.set(key, items.length - kept.length);
+      return kept.length === items.length ? [] : [[quarantineNote(key, kept)]];
+    });
+    return { revision, steps };
   };
-  const { count } = dryRun ? await plan() : await commitPlan(pipeline, work, plan);
-  return count;
+  await commitPlan(pipeline, { id, options }, plan, (operations) => {
+    for (const one of operations) if (one.op === 'note') removed += counts.get(one.key)!;
+  });
+  return removed;
 }
 
 async function waitingText({ store }: Pipeline, { id, options }: ScopeTarget, textId: string): Promise<Quarantined> {

@@ -70,6 +70,11 @@ export function hashInRange({ from, to, base, hashes }: ReadRange, position: num
   return hashes.slice(start, start + HASH_LENGTH);
 }
 
+/** The hashes that a range keeps, without the one before it. */
+export function hashesOf({ hashes }: ReadRange): string[] {
+  return hashes.match(new RegExp(`.{${HASH_LENGTH}}`, 'g')) ?? [];
+}
+
 /** A part of a range with all its hashes. */
 export function rangePart(range: ReadRange, { from, to }: Range): ReadRange {
   const at = (position: number) => (position - range.from) * HASH_LENGTH;

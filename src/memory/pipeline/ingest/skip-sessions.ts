@@ -1,8 +1,10 @@
 import type { SnapshotStore } from '../../../store/contract.ts';
 import { listAllSnapshots, sessionsOldestFirst } from '../../../store/list/items-of.ts';
-import type { ScopeTarget } from '../../scopes.ts';
+import { memoryScopeKey } from '../../../store/memory/scope.ts';
+import { targetOf, type ScopeTarget } from '../../scopes.ts';
 import { commitPlan } from '../commit/commit-plan.ts';
 import { sourceNoteKey, sourceNoteOperation } from '../guard/learning-state.ts';
+import type { MemorySessions } from '../jobs/process-jobs.ts';
 import { NOTES, type Pipeline } from '../pipeline.ts';
 import { learnInputs } from './plan-jobs.ts';
 import {
@@ -25,19 +27,56 @@ interface SessionRanges {
   readonly ranges: readonly ReadRange[];
 }
 
-/** All messages that the sessions of a scope have now. */
-export async function rangesOfScope(work: ScopeTarget, stores: Iterable<SnapshotStore>): Promise<SessionRanges[]> {
-  const { id, options } = work;
-  if (id.scope === 'session') return rangesOfSession(work, stores, id.sessionId);
-  const owner = id.scope === 'user' ? { ownerId: id.userId } : {};
+/** Where the sessions are: the stores of all agents, and how sessions belong to the scopes that these learn into. */
+interface SessionPlaces {
+  readonly stores: ReadonlySet<SnapshotStore>;
+  readonly sessions: ReadonlySet<MemorySessions>;
+}
+
+/**
+ * All messages that the sessions of a scope have now.
+ *
+ * @param onError Gets the error of a session that can't be read; unless it throws, the others are read.
+ */
+export async function rangesOfScope(
+  work: ScopeTarget,
+  places: SessionPlaces,
+  onError: (error: unknown) => void,
+): Promise<SessionRanges[]> {
   const found: SessionRanges[] = [];
-  for (const store of stores)
-    for await (const { sessionId } of sessionsOldestFirst(store, { ...options, ...owner }))
-      found.push(await rangesIn(store, work, sessionId));
+  try {
+    for await (const { store, sessionId } of sessionsOf(work, places))
+      await rangesIn(store, work, sessionId).then((one) => found.push(one), onError);
+  } catch (error) {
+    onError(error);
+  }
   return found;
 }
 
-/** As {@link rangesOfScope}, for one session. Nothing, if the scope has no such session. */
+/** The sessions of a user, the session itself, or those that agents learn into the scope of an app. */
+async function* sessionsOf(
+  { scope, id, options }: ScopeTarget,
+  { stores, sessions }: SessionPlaces,
+): AsyncGenerator<{ store: SnapshotStore; sessionId: string }> {
+  if (id.scope === 'session') {
+    const { sessionId } = id;
+    for (const store of stores) if (await readSession(store, scope, sessionId)) yield { store, sessionId };
+  } else if (id.scope === 'user') {
+    const owned = { ...options, ownerId: id.userId };
+    for (const store of stores)
+      for await (const { sessionId } of sessionsOldestFirst(store, owned)) yield { store, sessionId };
+  } else {
+    for (const { store, scopeOf } of sessions) {
+      for await (const session of sessionsOldestFirst(store, options)) {
+        const into = scopeOf(session, options.context);
+        if (into && memoryScopeKey(targetOf(into).id) === memoryScopeKey(id))
+          yield { store, sessionId: session.sessionId };
+      }
+    }
+  }
+}
+
+/** All messages that a session has now. Nothing, if the scope has no such session. */
 export async function rangesOfSession(
   work: ScopeTarget,
   stores: Iterable<SnapshotStore>,
