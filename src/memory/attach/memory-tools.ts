@@ -9,7 +9,7 @@ import type { Memory } from '../../store/memory/contract.ts';
 import type { MemoryManager } from '../manager.ts';
 import { isMemoryTool } from '../memory-tool-names.ts';
 import type { MemoryScope } from '../scopes.ts';
-import { Deadline, LATE, SYSTEM_CLOCK } from '../search/deadline.ts';
+import { withinTime } from '../pipeline/extract/ask-model.ts';
 import { isBlank, sameFactKey } from '../pipeline/consolidate/duplicates.ts';
 import type { MemoryFact, MemoryTopic } from '../types.ts';
 import type { AttachSettings } from './settings.ts';
@@ -196,16 +196,12 @@ function answeringTool<Input extends z.ZodTypeAny>(
   run: (input: z.infer<Input>, options: { context?: ActionContext }) => Promise<string>,
 ): ToolArgument {
   return dynamicTool(config, async (input, options) => {
-    const deadline = new Deadline(SYSTEM_CLOCK, TIMEOUT_MS, undefined);
+    const { signal } = new AbortController();
     try {
-      const answer = await deadline.wait(run(input, options));
-      if (answer !== LATE) return answer;
-      throw unavailable(`The memory store did not answer within ${TIMEOUT_MS} ms.`);
+      return await withinTime('The memory store', TIMEOUT_MS, signal, () => run(input, options));
     } catch (error) {
       logger.warn(`The tool ${config.name} could not be carried out. ${describeThrown(error)}`);
       return otherwise;
-    } finally {
-      deadline.end();
     }
   });
 }

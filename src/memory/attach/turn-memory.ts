@@ -1,12 +1,12 @@
 import type { GenerateRequest, MessageData, ToolArgument } from 'genkit';
 import { logger } from 'genkit/logging';
 import { setCustomMetadataAttributes } from 'genkit/tracing';
-import { describeThrown, unavailable } from '../../errors.ts';
+import { describeThrown } from '../../errors.ts';
 import { textOf } from '../../session/log/transcript.ts';
 import type { MemoryBlock, PlacedCall, SessionFacts, StartedSearch, TurnMemory } from '../../session/turn-memory.ts';
 import type { MemoryStore } from '../../store/memory/contract.ts';
 import type { MemoryScope } from '../scopes.ts';
-import { Deadline, LATE, SYSTEM_CLOCK } from '../search/deadline.ts';
+import { withinTime } from '../pipeline/extract/ask-model.ts';
 import { hasToolAnswers, type MakeTools } from './memory-tools.ts';
 import { placeBlocks } from './place.ts';
 import type { Retrieval } from './retrieve.ts';
@@ -65,18 +65,17 @@ export class AttachedTurn implements TurnMemory {
     const [scope] = this.#scopes;
     if (this.#sessionId === undefined || !scope) return undefined;
     const { store, settings } = this.#setting;
-    const deadline = new Deadline(SYSTEM_CLOCK, settings.deadlineMs, undefined);
+    const { signal } = new AbortController();
+    const sessionId = this.#sessionId;
     try {
-      const facts = await deadline.wait(sessionFacts(store, scope, this.#sessionId, messages, keepTurns));
-      if (facts !== LATE) return facts;
-      throw unavailable(`The memory store did not answer within ${settings.deadlineMs} ms.`);
+      return await withinTime('The memory store', settings.deadlineMs, signal, () =>
+        sessionFacts(store, scope, sessionId, messages, keepTurns),
+      );
     } catch (error) {
       logger.warn(
         `What was learned from the session could not be read; the turn goes on without. ${describeThrown(error)}`,
       );
       return undefined;
-    } finally {
-      deadline.end();
     }
   }
 

@@ -24,7 +24,7 @@ interface CommitPlan {
  */
 export async function commitPlan<P extends CommitPlan>(
   { store, now }: Pick<Pipeline, 'store' | 'now'>,
-  { id, options }: Pick<ScopeTarget, 'id' | 'options'>,
+  { id, options }: ScopeTarget,
   makePlan: () => Promise<P>,
   onCommit: (operations: readonly MemoryOperation[]) => void = () => {},
 ): Promise<P> {

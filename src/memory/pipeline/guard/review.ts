@@ -49,13 +49,13 @@ export async function discardText(pipeline: Pipeline, work: ScopeTarget, textId:
 /** Removes texts that wait for a decision. Returns how many. */
 export async function removeTexts(
   pipeline: Pipeline,
-  { id, options }: ScopeTarget,
+  work: ScopeTarget,
   isGone: (text: WaitingText) => boolean,
 ): Promise<number> {
   const counts = new Map<string, number>();
   let removed = 0;
   const plan = async () => {
-    const { revision, notes } = await pipeline.store.notes(id, NOTES.quarantine, options);
+    const { revision, notes } = await pipeline.store.notes(work.id, NOTES.quarantine, work.options);
     const steps = notes.flatMap(({ key, value }) => {
       const items = quarantinedOf(value);
       const kept = items.filter((item) => !isGone(item));
@@ -64,7 +64,7 @@ export async function removeTexts(
     });
     return { revision, steps };
   };
-  await commitPlan(pipeline, { id, options }, plan, (operations) => {
+  await commitPlan(pipeline, work, plan, (operations) => {
     for (const one of operations) if (one.op === 'note') removed += counts.get(one.key)!;
   });
   return removed;
