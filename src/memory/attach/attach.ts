@@ -41,7 +41,7 @@ export interface ManagerParts {
   readonly sessions: Set<MemorySessions>;
 }
 
-const NO_USER =
+const NO_USER_WARNING =
   "The context of a call names no user, so nothing of a user is remembered or learned: pass the one that the server authenticated, such as agent.chat({}, { context: { auth: { uid: 'ada' } } }). This is logged once.";
 
 /** The memory that `memory.attach` returns. */
@@ -181,7 +181,7 @@ export class Attachment implements AttachedMemory {
         if (!(error instanceof GenkitError && error.status === 'UNAUTHENTICATED'))
           logger.warn(`The turn has no memories: their scope is unknown. ${describeThrown(error)}`);
         else if (!this.#hasToldNoUser) {
-          logger.warn(NO_USER);
+          logger.warn(NO_USER_WARNING);
           this.#hasToldNoUser = true;
         }
         return [];

@@ -28,12 +28,12 @@ const TOPIC: Readonly<Record<keyof MemoryTopic, OptionCheck>> = {
   schema: isSchema,
 };
 
-const isRemembered: OptionCheck = (value) =>
+const isExampleMemory: OptionCheck = (value) =>
   isText(typeof value === 'string' ? value : (value as { text?: unknown } | null)?.text);
 
 const EXAMPLE: Readonly<Record<keyof MemoryExample, OptionCheck>> = {
   said: isText,
-  memories: isListOf(isRemembered, 'texts, or of { text, data }'),
+  memories: isListOf(isExampleMemory, 'texts, or of { text, data }'),
 };
 
 /**
