@@ -87,7 +87,7 @@ export class InspectorPage {
     return this.page.getByRole('list', { name: 'Sessions' }).getByRole('link', { name });
   }
 
-  view(name: 'Runs' | 'Memory'): Locator {
+  view(name: 'Sessions' | 'Runs' | 'Memory'): Locator {
     return this.page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name });
   }
 

@@ -268,6 +268,35 @@ describeInspector('questions', (setting) => {
     await page.unrouteAll();
   });
 
+  it('a link to a list ends what was searched there', async () => {
+    await inspector.restart();
+    const { page } = inspector;
+    await page.getByLabel('Search sessions').fill('bo');
+    await inspector.session('Orders of Ana').waitFor({ state: 'detached' });
+    await inspector.view('Sessions').click();
+    await inspector.session('Orders of Ana').waitFor();
+    expect(await page.getByLabel('Search sessions').inputValue()).toBe('');
+
+    await inspector.view('Memory').click();
+    await page.getByLabel('As of', { exact: true }).fill('138');
+    await page.getByLabel('Search memories').fill('Where does Ana live?');
+    await expect.poll(() => page.evaluate(() => location.hash)).toMatch(/asOf=.*query=|query=.*asOf=/);
+    await inspector.view('Memory').click();
+    await page.getByRole('link', { name: 'Ana wants a refund' }).waitFor();
+    expect(await page.getByLabel('Search memories').inputValue()).toBe('');
+    expect(await page.getByLabel('As of', { exact: true }).inputValue()).toBe('200');
+  });
+
+  it('what is typed on stays, with its spaces, when the first words were searched', async () => {
+    await inspector.restart();
+    const field = inspector.page.getByLabel('Search sessions');
+    await field.pressSequentially('Orders ');
+    await inspector.session('A flight to Lisbon').waitFor({ state: 'detached' });
+    await field.pressSequentially('of Ana');
+    expect(await field.inputValue()).toBe('Orders of Ana');
+    await inspector.session('Orders of Ana').waitFor();
+  });
+
   it('a turn that is not there is named', async () => {
     await inspector.restart();
     await inspector.session('Orders of Ana').click();

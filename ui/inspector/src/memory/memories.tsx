@@ -1,8 +1,9 @@
-import { useCallback, useEffect, useState } from 'react';
+import { useCallback, useState } from 'react';
 import type { InspectorError, Memory, MemoryScopeId, MemorySearchResult } from '../../../../src/inspector/api.ts';
 import { factsOf, read } from '../api/requests.ts';
 import { useRead } from '../api/use-read.ts';
 import { Failure } from '../components/failure.tsx';
+import { useDraft } from '../components/use-draft.ts';
 import { VirtualList } from '../components/virtual-list.tsx';
 import { time } from '../logic/words.ts';
 import { usePage } from '../page.ts';
@@ -15,7 +16,6 @@ interface Line {
 }
 
 const PAGE = 100;
-const TYPING_MS = 300;
 
 /** The memories of a scope: those that hold, as they were then, or those that fit a question. */
 export function Memories({ scope }: { scope: MemoryScopeId }) {
@@ -92,23 +92,20 @@ export function Confidence({ value }: { value: number }) {
 
 function SearchField() {
   const { place, set } = usePage();
-  const [draft, setDraft] = useState(place.query['query'] ?? '');
-  useEffect(() => {
-    const timer = setTimeout(() => set({ query: draft.trim() }), TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [draft, set]);
+  const [draft, type] = useDraft(place.query['query'] ?? '', (query) => set({ query }));
   return (
     <input
       type="search"
       aria-label="Search memories"
       placeholder="Search as an agent would"
       value={draft}
-      onChange={(event) => setDraft(event.target.value)}
+      onChange={(event) => type(event.target.value)}
     />
   );
 }
 
-const STEPS = 200;
+/** As the field says it: the last step is now. */
+const STEPS = '200';
 const WINDOW_MS = 90 * 86_400_000;
 
 /** The scope as it was then: the last 90 days, in steps of half a day. */
@@ -116,13 +113,10 @@ function AsOf() {
   const { place, set } = usePage();
   const { asOf } = place.query;
   const [now] = useState(() => Date.now());
-  const [draft, setDraft] = useState(() => (asOf ? stepOf(Date.parse(asOf), now) : STEPS));
-  useEffect(() => {
-    const date = new Date(now - ((STEPS - draft) / STEPS) * WINDOW_MS).toISOString();
-    const timer = setTimeout(() => set({ asOf: draft === STEPS ? '' : date }), TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [draft, now, set]);
-  const shown = draft === STEPS ? 'now' : time(new Date(now - ((STEPS - draft) / STEPS) * WINDOW_MS).toISOString());
+  const [draft, type] = useDraft(asOf ? stepOf(asOf, now) : STEPS, (step) =>
+    set({ asOf: step === STEPS ? '' : dateOf(step, now) }),
+  );
+  const shown = draft === STEPS ? 'now' : time(dateOf(draft, now));
   return (
     <label className="as-of">
       <span>As of {shown}</span>
@@ -133,14 +127,18 @@ function AsOf() {
         value={draft}
         aria-label="As of"
         aria-valuetext={shown}
-        onChange={(event) => setDraft(Number(event.target.value))}
+        onChange={(event) => type(event.target.value)}
       />
     </label>
   );
 }
 
-function stepOf(at: number, now: number): number {
-  return Math.round(Math.max(0, Math.min(1, 1 - (now - at) / WINDOW_MS)) * STEPS);
+function stepOf(asOf: string, now: number): string {
+  return String(Math.round(Math.max(0, Math.min(1, 1 - (now - Date.parse(asOf)) / WINDOW_MS)) * Number(STEPS)));
+}
+
+function dateOf(step: string, now: number): string {
+  return new Date(now - (1 - Number(step) / Number(STEPS)) * WINDOW_MS).toISOString();
 }
 
 interface MemoryList {

@@ -1,7 +1,7 @@
-import { useEffect, useState } from 'react';
 import type { SessionLine, SessionsPage } from '../../../../src/inspector/api.ts';
 import { Failure } from '../components/failure.tsx';
 import { StatusMark } from '../components/status-mark.tsx';
+import { useDraft } from '../components/use-draft.ts';
 import { useNow } from '../components/use-now.ts';
 import { VirtualList } from '../components/virtual-list.tsx';
 import { MARK_NAMES, MARKS, markOf } from '../logic/status.ts';
@@ -76,11 +76,7 @@ function SessionRow({ line, now }: { line: SessionLine; now: number }) {
 function Filters({ lines }: { lines: readonly SessionLine[] }) {
   const { info, place, set } = usePage();
   const { search = '', status = '', agent = '', age = '', tokens = '' } = place.query;
-  const [draft, setDraft] = useState(search);
-  useEffect(() => {
-    const timer = setTimeout(() => set({ search: draft.trim() }), 250);
-    return () => clearTimeout(timer);
-  }, [draft, set]);
+  const [draft, type] = useDraft(search, (text) => set({ search: text }));
   const agents = new Set([...info.agents, ...lines.flatMap((line) => line.agent ?? []), ...(agent ? [agent] : [])]);
   return (
     <form className="filters" role="search" onSubmit={(event) => event.preventDefault()}>
@@ -89,7 +85,7 @@ function Filters({ lines }: { lines: readonly SessionLine[] }) {
         aria-label="Search sessions"
         placeholder="Search by id, title, owner or agent"
         value={draft}
-        onChange={(event) => setDraft(event.target.value)}
+        onChange={(event) => type(event.target.value)}
       />
       <Choice label="Status" value={status} onChoose={(value) => set({ status: value })} none="Any status">
         {MARKS.filter((mark) => mark !== 'waiting').map((mark) => [mark, MARK_NAMES[mark]])}
