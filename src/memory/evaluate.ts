@@ -2,22 +2,16 @@ import { failedPrecondition, invalidArgument } from '../errors.ts';
 import { checkOptions, isFunction, isListOf, isObject, isString } from '../store/check-options.ts';
 import { memoryScope } from './scopes.ts';
 import { sameFactKey } from './pipeline/consolidate/duplicates.ts';
-import { MalformedAnswerError, type AskModel } from './pipeline/extract/ask-model.ts';
+import { MalformedAnswerError, modelAsker, type AskModel } from './pipeline/extract/ask-model.ts';
 import { learn } from './pipeline/extract/learn.ts';
 import { checkMessages } from './pipeline/ingest/check-ingest.ts';
-import { redactedInputs, type Redact } from './pipeline/ingest/ingest.ts';
+import { redactedInputs } from './pipeline/ingest/ingest.ts';
 import { parseSourceNote } from './pipeline/ingest/ranges.ts';
 import type { Pipeline } from './pipeline/pipeline.ts';
 import type { ExtractionScores, FailedCase, GoldenCase } from './types.ts';
 
 const isCases = isListOf(isObject, '{ messages, expected }');
 const isTexts = isListOf(isString, 'texts');
-
-/** Functions of the manager for an evaluation. */
-export interface EvaluationTools {
-  readonly ask: AskModel | undefined;
-  readonly redact: Redact | undefined;
-}
 
 /**
  * Extracts memories from each conversation, and compares them with the expected ones.
@@ -26,21 +20,21 @@ export interface EvaluationTools {
  */
 export async function evaluateExtraction(
   pipeline: Pipeline,
-  tools: EvaluationTools,
   options: {
     readonly cases: readonly GoldenCase[];
     readonly isSame?: (extracted: string, expected: string) => boolean | Promise<boolean>;
   },
 ): Promise<ExtractionScores> {
   checkEvaluation(options);
-  if (!tools.ask && pipeline.extract === undefined)
+  const ask = modelAsker(pipeline);
+  if (!ask && pipeline.extract === undefined)
     throw failedPrecondition('evaluate needs a model: give memoryManager one, or extract.');
   const { cases, isSame = (a, b) => sameFactKey(a) === sameFactKey(b) } = options;
   const compared = [];
   const failed: FailedCase[] = [];
   let [matches, extracted, expected] = [0, 0, 0];
   for (const [index, golden] of cases.entries()) {
-    const texts = await extractedTexts({ ...pipeline, summary: false }, tools, golden).catch((error: unknown) => {
+    const texts = await extractedTexts({ ...pipeline, summary: false }, ask, golden).catch((error: unknown) => {
       if (!(error instanceof MalformedAnswerError)) throw error;
       failed.push({ index, error: error.message });
       return [];
@@ -77,14 +71,14 @@ function checkEvaluation(options: { readonly cases?: readonly GoldenCase[] } | u
 
 async function extractedTexts(
   pipeline: Pipeline,
-  { ask, redact }: EvaluationTools,
+  ask: AskModel | undefined,
   { messages }: GoldenCase,
 ): Promise<string[]> {
   const scope = memoryScope({ scope: 'user', appName: 'evaluation', userId: 'golden' });
   const source = { id: 'golden', at: new Date(pipeline.now()).toISOString() };
   const { signal } = new AbortController();
   const texts: string[] = [];
-  for (const input of await redactedInputs({ messages }, source, parseSourceNote(undefined), redact)) {
+  for (const input of await redactedInputs({ messages }, source, parseSourceNote(undefined), pipeline.redact)) {
     const { candidates } = await learn(pipeline, { scope, ask, signal }, input, undefined);
     texts.push(...candidates.map(({ text }) => text));
   }

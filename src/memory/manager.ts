@@ -41,7 +41,7 @@ import { modelAsker, vectorsOf, type Generates } from './pipeline/extract/ask-mo
 import { readConsent, writeConsent } from './pipeline/guard/learning-state.ts';
 import { approveText, discardText, waitingTexts } from './pipeline/guard/review.ts';
 import { checkIngest } from './pipeline/ingest/check-ingest.ts';
-import { addJobs, type Enqueued, type IngestWhile, type Redact } from './pipeline/ingest/ingest.ts';
+import { addJobs, type Enqueued, type IngestWhile } from './pipeline/ingest/ingest.ts';
 import { markAsRead, rangesOfScope, rangesOfSession, withoutLearned } from './pipeline/ingest/skip-sessions.ts';
 import { KnownSessions } from './pipeline/jobs/known-sessions.ts';
 import { noteJobs, removeJobs, type ManagedJobs, type MemorySessions } from './pipeline/jobs/process-jobs.ts';
@@ -55,7 +55,7 @@ import { memoryScope, scopeFor, targetOf, type MemoryScope, type ScopeTarget } f
 import { SYSTEM_CLOCK } from './search/deadline.ts';
 import { MemorySearch } from './search/memory-search.ts';
 import type { MemorySearchRequest, MemorySearchResult } from './search/types.ts';
-import { settleManager, type ManagerSettings } from './settings.ts';
+import { settleManager } from './settings.ts';
 import type {
   ExtractionScores,
   GoldenCase,
@@ -89,7 +89,6 @@ export interface ScopeOption {
 export class MemoryManager {
   /** The store with the memories. */
   readonly store: Pipeline['store'];
-  readonly #settings: ManagerSettings;
   readonly #pipeline: Pipeline;
   readonly #worker: MemoryWorker;
   readonly #search: MemorySearch;
@@ -106,8 +105,6 @@ export class MemoryManager {
   /** Enqueues under way. */
   readonly #enqueues = new Set<Promise<unknown>>();
   readonly #saving = new Set<Promise<unknown>>();
-  readonly #redact: Redact | undefined;
-  readonly #isSuccess: MemoryManagerOptions['isSuccess'];
   readonly #uses = new LruCache<Map<string, string>>(MOST_USES);
   #refused = 0;
   #isClosed = false;
@@ -116,25 +113,14 @@ export class MemoryManager {
   constructor(ai: Generates, options: MemoryManagerOptions) {
     if (typeof (ai as Partial<Generates> | undefined)?.registry !== 'object')
       throw invalidArgument('memoryManager needs the Genkit instance as its first argument.');
-    const { appName, userIdOf, hasUserId, triggers, app, hasWorker, ...settled } = settleManager(options);
-    this.#settings = { appName, userIdOf, hasUserId, triggers, app };
-    this.store = settled.store;
-    const { redact } = options;
-    this.#isSuccess = options.isSuccess;
-    this.#redact =
-      redact &&
-      (async (text) => {
-        const answer = await redact(text);
-        const redacted: unknown = typeof answer === 'string' ? answer : answer?.value;
-        if (typeof redacted === 'string') return redacted;
-        throw invalidArgument('redact must return the text, or an object with the text as value.');
-      });
+    const settings = settleManager(options);
+    this.store = settings.store;
     this.#pipeline = {
-      ...settled,
+      ...settings,
       ai,
       nearest: (scope, text, request) => this.#nearest(scope, text, request),
       usesOf: (scope) => this.#usesOf(scope),
-      changed: (scope) => this.#saveIndex(scope),
+      saveIndex: (scope) => this.#saveIndex(scope),
       countRefusal: () => ++this.#refused,
     };
     this.#search = new MemorySearch(this.store, options.search, {
@@ -143,12 +129,12 @@ export class MemoryManager {
       }),
       clock: { ...SYSTEM_CLOCK, now: this.#pipeline.now },
     });
-    this.#worker = new MemoryWorker(this.#pipeline, hasWorker);
+    this.#worker = new MemoryWorker(this.#pipeline);
     const known = new KnownSessions((scope) => this.#keyOf(scope));
     const enqueue: IngestWhile = (...of) => this.#enqueue(...of);
     this.#jobs = {
       sessions: this.#sessions,
-      onIdleMs: triggers.onIdleMs,
+      onIdleMs: settings.triggers.onIdleMs,
       backfill: (of) => backfillSessions({ ...this.#backfillTools, ingest: enqueue, known }, of),
       attempt: (...of) => this.#worker.attempt(...of),
       settled: (of) => this.#worker.settled(of),
@@ -170,8 +156,8 @@ export class MemoryManager {
   ): MemoryScope {
     checkOptions('scopeFor', options, { context: isAny, appName: isAny, sessionId: isAny });
     if (options === undefined) throw invalidArgument(`scopeFor needs the context: scopeFor('${kind}', { context }).`);
-    const { context, appName = this.#settings.appName, sessionId } = options;
-    const userId = kind === 'user' ? this.#settings.userIdOf(context ?? {}) : undefined;
+    const { context, appName = this.#pipeline.appName, sessionId } = options;
+    const userId = kind === 'user' ? this.#pipeline.userIdOf(context ?? {}) : undefined;
     return scopeFor(kind, { context, appName, userId, ...(sessionId !== undefined && { sessionId }) });
   }
 
@@ -213,14 +199,14 @@ export class MemoryManager {
     this.#checkIngest(options);
     const { scope, source, messages, procedure } = options;
     const isWanted = async () =>
-      (!procedure || (await this.#isSuccess!({ scope, sourceId: source!.id, messages: messages! }))) &&
+      (!procedure || (await this.#pipeline.isSuccess!({ scope, sourceId: source!.id, messages: messages! }))) &&
       (!isThere || (await isThere()));
-    return track(this.#enqueues, addJobs(this.#pipeline, options, { redact: this.#redact, isWanted }));
+    return track(this.#enqueues, addJobs(this.#pipeline, options, isWanted));
   }
 
   #checkIngest(options: IngestOptions): void {
     this.#assertOpen();
-    checkIngest(options, { ...this.#pipeline, app: this.#settings.app, isSuccess: this.#isSuccess });
+    checkIngest(options, this.#pipeline);
   }
 
   /**
@@ -365,7 +351,7 @@ export class MemoryManager {
     approve: async (options: ScopeOption & { id: string }): Promise<IngestResult> => {
       const work = checkCall('quarantine.approve', options, { id: isAny }, ['id']);
       const result = await track(this.#enqueues, approveText(this.#pipeline, work, options.id));
-      return this.#workOn(work.scope, result, this.#worker.isBackground);
+      return this.#workOn(work.scope, result, this.#pipeline.worker);
     },
     /** Removes a text for good. */
     discard: async (options: ScopeOption & { id: string }): Promise<void> =>
@@ -558,7 +544,7 @@ export class MemoryManager {
     cases: readonly GoldenCase[];
     isSame?: (extracted: string, expected: string) => boolean | Promise<boolean>;
   }): Promise<ExtractionScores> {
-    return evaluateExtraction(this.#pipeline, { ask: modelAsker(this.#pipeline), redact: this.#redact }, options);
+    return evaluateExtraction(this.#pipeline, options);
   }
 
   /**
@@ -594,13 +580,8 @@ export class MemoryManager {
    */
   attach(options: AttachOptions = {}): AttachedMemory {
     this.#assertOpen();
-    const { appName, hasUserId, triggers } = this.#settings;
     const parts = {
-      appName,
-      hasUserId,
-      triggers,
-      topics: this.#pipeline.topics,
-      hasProcedures: this.#isSuccess !== undefined,
+      settings: this.#pipeline,
       ingest: this.#ingestWhile,
       stores: this.#stores,
       sessions: this.#sessions,

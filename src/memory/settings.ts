@@ -1,4 +1,4 @@
-import type { ActionContext } from 'genkit';
+import type { ActionContext, EmbedderArgument, ModelArgument, z } from 'genkit';
 import { logger } from 'genkit/logging';
 import { describeThrown, invalidArgument, quote } from '../errors.ts';
 import { assertId } from '../snapshot/ids.ts';
@@ -19,8 +19,17 @@ import {
 } from '../store/check-options.ts';
 import { TRUST } from './pipeline/extract/candidate.ts';
 import { isSchema, settleTopics } from './pipeline/extract/topics.ts';
-import type { Pipeline } from './pipeline/pipeline.ts';
-import type { MemoryLimits, MemoryManagerOptions, MemoryReport, MemoryTriggers } from './types.ts';
+import type { MemoryStore } from '../store/memory/contract.ts';
+import type {
+  MemoryExtractor,
+  MemoryGuard,
+  MemoryLimits,
+  MemoryManagerOptions,
+  MemoryReport,
+  MemoryTopic,
+  MemoryTriggers,
+  MemoryTrust,
+} from './types.ts';
 
 const LIMITS: Required<MemoryLimits> = {
   maxJobs: 1_000,
@@ -59,14 +68,37 @@ const isGuard: OptionCheck = (value) =>
     ? undefined
     : 'a guard';
 
-/** The settings of a manager that the pipeline does not need. */
-export interface ManagerSettings {
+/** Replaces personal values in a text. */
+export type Redact = (text: string) => Promise<string>;
+
+/** The options of a manager with their defaults. */
+export interface MemorySettings {
+  readonly store: MemoryStore;
+  readonly model: ModelArgument | undefined;
+  readonly embedder: EmbedderArgument | undefined;
+  readonly topics: readonly MemoryTopic[];
+  readonly extract: 'verbatim' | MemoryExtractor | undefined;
+  readonly guards: readonly MemoryGuard[];
+  readonly redact: Redact | undefined;
+  readonly consent: 'on' | 'off';
+  readonly learnFromTools: boolean;
+  readonly toolTtlMs: number;
+  readonly trust: Required<MemoryTrust>;
+  readonly profile: z.ZodTypeAny | undefined;
+  readonly summary: boolean;
+  readonly isSuccess: MemoryManagerOptions['isSuccess'];
+  readonly limits: Required<MemoryLimits>;
+  readonly triggers: Required<MemoryTriggers>;
   readonly appName: string;
   readonly userIdOf: (context: ActionContext) => string | undefined;
   /** Whether `userIdOf` is the application's. */
   readonly hasUserId: boolean;
-  readonly triggers: Required<MemoryTriggers>;
   readonly app: boolean;
+  /** Whether this process works on jobs in the background. */
+  readonly worker: boolean;
+  readonly now: () => number;
+  readonly random: () => number;
+  readonly report: (report: MemoryReport) => void;
 }
 
 /**
@@ -74,12 +106,7 @@ export interface ManagerSettings {
  *
  * @throws `INVALID_ARGUMENT`
  */
-export function settleManager(
-  options: MemoryManagerOptions,
-): ManagerSettings & { readonly hasWorker: boolean } & Omit<
-    Pipeline,
-    'ai' | 'nearest' | 'usesOf' | 'changed' | 'countRefusal'
-  > {
+export function settleManager(options: MemoryManagerOptions): MemorySettings {
   checkOptions('memoryManager', options, {
     store: isStore,
     model: isActionArgument,
@@ -108,7 +135,7 @@ export function settleManager(
   });
   if (options?.store === undefined)
     throw invalidArgument('memoryManager needs a memory store, such as FileMemoryStore.');
-  const { store, model, embedder, extract, profile, onReport = logFailure } = options;
+  const { store, model, embedder, extract, profile, redact, isSuccess, onReport = logFailure } = options;
   // The model leaves out members that it does not know, and at first it knows none.
   if (profile && !profile.safeParse({}).success) {
     throw invalidArgument(
@@ -136,12 +163,14 @@ export function settleManager(
     topics: settleTopics(options.topics),
     extract,
     guards: options.guards ?? [],
+    redact: redact && redactor(redact),
     consent: options.consent ?? 'on',
     learnFromTools: options.learnFromTools ?? false,
     toolTtlMs: options.toolTtlMs ?? 3_600_000,
     trust: { ...TRUST, ...trust },
     profile,
     summary: options.summary ?? false,
+    isSuccess,
     limits: { ...LIMITS, ...limits },
     now: options.now ?? Date.now,
     random: options.random ?? Math.random,
@@ -157,7 +186,16 @@ export function settleManager(
     hasUserId: options.userId !== undefined,
     triggers: { ...TRIGGERS, ...generate },
     app: options.app ?? false,
-    hasWorker: options.worker ?? true,
+    worker: options.worker ?? true,
+  };
+}
+
+function redactor(redact: NonNullable<MemoryManagerOptions['redact']>): Redact {
+  return async (text) => {
+    const answer = await redact(text);
+    const redacted: unknown = typeof answer === 'string' ? answer : answer?.value;
+    if (typeof redacted === 'string') return redacted;
+    throw invalidArgument('redact must return the text, or an object with the text as value.');
   };
 }
 

@@ -10,7 +10,8 @@ import { memoryScope, targetOf, type MemoryScope } from '../scopes.ts';
 import type { IngestWhile } from '../pipeline/ingest/ingest.ts';
 import { readSession, type SessionToLearn } from '../pipeline/ingest/read-session.ts';
 import type { MemorySessions } from '../pipeline/jobs/process-jobs.ts';
-import type { IngestResult, MemoryTopic, MemoryTriggers } from '../types.ts';
+import type { MemorySettings } from '../settings.ts';
+import type { IngestResult } from '../types.ts';
 import { memoryMiddleware } from './middleware.ts';
 import { memoryTools } from './memory-tools.ts';
 import { Retrieval } from './retrieve.ts';
@@ -28,12 +29,7 @@ import type {
 
 /** The parts of a manager that an attachment uses besides the public methods. */
 export interface ManagerParts {
-  readonly appName: string;
-  /** Whether the application names the users. */
-  readonly hasUserId: boolean;
-  readonly triggers: Required<MemoryTriggers>;
-  readonly topics: readonly MemoryTopic[];
-  readonly hasProcedures: boolean;
+  readonly settings: MemorySettings;
   readonly ingest: IngestWhile;
   /** The stores in which the manager finds sessions. An attachment adds the stores of its agents. */
   readonly stores: Set<SnapshotStore>;
@@ -62,15 +58,22 @@ export class Attachment implements AttachedMemory {
     this.#manager = manager;
     this.#parts = parts;
     this.#settings = settings;
-    const { topics, hasProcedures, ingest, triggers } = parts;
-    this.#triggers = new Triggers(ingest, triggers);
+    const { topics, isSuccess, triggers } = parts.settings;
+    this.#triggers = new Triggers(parts.ingest, triggers);
     const scopesOf = (turn: MemoryTurnScope) => this.#scopesOf(turn);
     // More than the search and the profile take together: their own deadline ends first, and returns what was found until then.
     this.deadlineMs = Math.min(2 * settings.deadlineMs + 1_000, LONGEST_TIMER_MS);
     this.#turns = {
       settings,
       retrieval: new Retrieval(manager, settings),
-      tools: memoryTools({ manager, settings, topics, hasProcedures, scopesOf, redact: (text) => this.#redact(text) }),
+      tools: memoryTools({
+        manager,
+        settings,
+        topics,
+        hasProcedures: isSuccess !== undefined,
+        scopesOf,
+        redact: (text) => this.#redact(text),
+      }),
       store: manager.store,
     };
   }
@@ -95,7 +98,8 @@ export class Attachment implements AttachedMemory {
       throw invalidArgument('endSession needs a sessionId: endSession({ sessionId, context }).');
     const { sessionId, context, wait = false } = ended;
     const scope = this.#learnedInto({ sessionId, context });
-    if (!scope || !this.#settings.learn || !this.#parts.triggers.onSessionEnd) return { status: 'known', jobIds: [] };
+    if (!scope || !this.#settings.learn || !this.#parts.settings.triggers.onSessionEnd)
+      return { status: 'known', jobIds: [] };
     this.#triggers.stop(this.#keyOf(scope, sessionId));
     return this.#manager.ingest({ scope, sessionId, wait });
   }
@@ -114,7 +118,7 @@ export class Attachment implements AttachedMemory {
   /** @internal */
   serve({ name, hasUserId, store, redact }: RememberingAgent): void {
     const { scopes, learn } = this.#settings;
-    if (store && learn && scopes[0] === 'user' && hasUserId !== this.#parts.hasUserId)
+    if (store && learn && scopes[0] === 'user' && hasUserId !== this.#parts.settings.hasUserId)
       throw failedPrecondition(
         `Agent ${quote(name)} and its memory find the user differently: give the same userId to the agent (or agentRuntime) and to memoryManager.`,
       );
@@ -126,7 +130,7 @@ export class Attachment implements AttachedMemory {
     this.#agents.set(store, names);
     this.#parts.stores.add(store);
     if (!learn) return;
-    const { appName } = this.#parts;
+    const { appName } = this.#parts.settings;
     this.#parts.sessions.add({
       store,
       agents: names,

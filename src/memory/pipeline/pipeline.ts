@@ -1,30 +1,13 @@
-import type { ModelArgument, EmbedderArgument, z } from 'genkit';
 import { invalidArgument } from '../../errors.ts';
 import { checkOptions, isAny, type OptionCheck } from '../../store/check-options.ts';
-import type { Memory, MemoryStore } from '../../store/memory/contract.ts';
+import type { Memory } from '../../store/memory/contract.ts';
 import { targetOf, type MemoryScope, type ScopeTarget } from '../scopes.ts';
-import type { MemoryExtractor, MemoryGuard, MemoryLimits, MemoryReport, MemoryTopic, MemoryTrust } from '../types.ts';
+import type { MemorySettings } from '../settings.ts';
 import type { Generates } from './extract/ask-model.ts';
 
-/** A manager's options with their defaults, and further functions for the pipeline. */
-export interface Pipeline {
+/** A manager's settings, and its functions that the pipeline uses. */
+export interface Pipeline extends MemorySettings {
   readonly ai: Generates;
-  readonly store: MemoryStore;
-  readonly model: ModelArgument | undefined;
-  readonly embedder: EmbedderArgument | undefined;
-  readonly topics: readonly MemoryTopic[];
-  readonly extract: 'verbatim' | MemoryExtractor | undefined;
-  readonly guards: readonly MemoryGuard[];
-  readonly consent: 'on' | 'off';
-  readonly learnFromTools: boolean;
-  readonly toolTtlMs: number;
-  readonly trust: Required<MemoryTrust>;
-  readonly profile: z.ZodTypeAny | undefined;
-  readonly summary: boolean;
-  readonly limits: Required<MemoryLimits>;
-  readonly now: () => number;
-  readonly random: () => number;
-  readonly report: (report: MemoryReport) => void;
   /** The memories of a scope that are most similar to a text, at most 10. Only those that hold. */
   readonly nearest: (
     scope: MemoryScope,
@@ -33,8 +16,8 @@ export interface Pipeline {
   ) => Promise<readonly Memory[]>;
   /** By memory id, the time of the last use that is not in the store yet. A commit that writes the memory removes the entry. */
   readonly usesOf: (scope: MemoryScope) => Map<string, string>;
-  /** To be called after a commit: saves the scope's search index. */
-  readonly changed: (scope: MemoryScope) => void;
+  /** To be called after a commit. */
+  readonly saveIndex: (scope: MemoryScope) => void;
   /** Counts that the queue was full. Returns the count. */
   readonly countRefusal: () => number;
 }

@@ -90,7 +90,7 @@ export class SourceRemoval {
     await this.#forgetTexts();
     await this.#forgetMemories();
     await this.#finish(WITHOUT_DERIVED);
-    this.#pipeline.changed(this.#work.scope);
+    this.#pipeline.saveIndex(this.#work.scope);
     return this.#counts;
   }
 

@@ -61,7 +61,7 @@ async function pruneMemories(
   policy: MemoryPrunePolicy,
   dryRun: boolean,
 ): Promise<number> {
-  const { store, changed } = pipeline;
+  const { store, saveIndex } = pipeline;
   let removed = 0;
   const plan = async () => {
     const revision = await store.revision(work.id, work.options);
@@ -74,7 +74,7 @@ async function pruneMemories(
     return removed;
   } finally {
     // Also after an error, because the saved index still has what was removed before it.
-    if (removed > 0) changed(work.scope);
+    if (removed > 0) saveIndex(work.scope);
   }
 }
 

@@ -189,7 +189,7 @@ class JobRun {
     rest: SplitJob,
     profile: Json | undefined,
   ): Promise<void> {
-    const { store, now, report, changed, usesOf } = this.#pipeline;
+    const { store, now, report, saveIndex, usesOf } = this.#pipeline;
     const { scope, id, options, job } = this.#work;
     const isLast = rest.candidates.length === 0;
     const at = new Date(now()).toISOString();
@@ -216,7 +216,7 @@ class JobRun {
     for (const operation of operations) if (operation.op === 'put') usesOf(scope).delete(operation.memory.id);
     const counts = { ...working.counts, quarantined: quarantined.length };
     for (const [name, count] of Object.entries(counts)) this.#counts[name as keyof MemoryChangeCounts] += count;
-    changed(scope);
+    saveIndex(scope);
     if (isLast) report({ type: 'committed', scope, sourceId: job.sourceId, jobId: job.id, changes: this.#counts });
   }
 

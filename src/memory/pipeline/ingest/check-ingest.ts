@@ -16,7 +16,8 @@ import {
   type OptionCheck,
 } from '../../../store/check-options.ts';
 import type { IngestOptions, IngestSource, MemoryFact } from '../../types.ts';
-import { checkCall, type Pipeline } from '../pipeline.ts';
+import { checkCall } from '../pipeline.ts';
+import type { MemorySettings } from '../../settings.ts';
 
 const isJson: OptionCheck = (value) => {
   try {
@@ -73,10 +74,7 @@ const ROLES = new Set<unknown>(['user', 'model', 'tool', 'system']);
  *
  * @throws `INVALID_ARGUMENT`; `FAILED_PRECONDITION` if the manager lacks a needed option.
  */
-export function checkIngest(
-  options: IngestOptions,
-  { model, extract, app, isSuccess }: Pick<Pipeline, 'model' | 'extract'> & { app: boolean; isSuccess: unknown },
-): void {
+export function checkIngest(options: IngestOptions, { model, extract, app, isSuccess }: MemorySettings): void {
   checkCall('ingest', options, INGEST);
   const { scope, source, messages, memories, procedure } = options;
   checkOptions('ingest: source', source, SOURCE);

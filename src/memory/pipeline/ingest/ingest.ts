@@ -8,22 +8,13 @@ import type { Pipeline } from '../pipeline.ts';
 import { factsInputs, learnInputs } from './plan-jobs.ts';
 import type { SourceNote } from './ranges.ts';
 import { targetOf, type ScopeTarget } from '../../scopes.ts';
+import type { Redact } from '../../settings.ts';
 
 /** A placeholder of `genkitx-agents/privacy`. */
 const NUMBERED = /\[([A-Z]{1,30}(?:_[A-Z]{1,30}){0,7})_\d{1,5}\]/g;
 
-/** Replaces personal values in a text. */
-export type Redact = (text: string) => Promise<string>;
-
 /** `ingest` that learns only if `isThere` still answers true after the epoch was read: the session may have been erased before. */
 export type IngestWhile = (options: IngestOptions, isThere?: () => Promise<boolean>) => Promise<IngestResult>;
-
-/** Functions of the manager for {@link addJobs}. */
-export interface IngestTools {
-  readonly redact: Redact | undefined;
-  /** Whether to learn; called only if something is new. */
-  readonly isWanted: () => Promise<boolean>;
-}
 
 /** An {@link IngestResult}, and the jobs to work on. */
 export interface Enqueued extends IngestResult {
@@ -34,11 +25,15 @@ export interface Enqueued extends IngestResult {
   readonly openIds: readonly string[];
 }
 
-/** Adds jobs for the messages or facts that were not read yet. */
+/**
+ * Adds jobs for the messages or facts that were not read yet.
+ *
+ * @param isWanted Whether to learn; called only if something is new.
+ */
 export async function addJobs(
   pipeline: Pipeline,
   options: IngestOptions,
-  { redact, isWanted }: IngestTools,
+  isWanted: () => Promise<boolean>,
 ): Promise<Enqueued> {
   const { scope } = options;
   const work = targetOf(scope);
@@ -49,7 +44,7 @@ export async function addJobs(
     return { status: 'refused', jobIds: [], openIds: [] };
   }
   const { procedure, extract = pipeline.extract === 'verbatim' && !procedure ? 'verbatim' : undefined } = options;
-  const unread = await redactedInputs({ ...options, extract }, source, note, redact);
+  const unread = await redactedInputs({ ...options, extract }, source, note, pipeline.redact);
   const planned = unread.map((input) => outsideDeadJobs(input, note));
   const inputs = planned.flatMap(({ parts }) => parts);
   const deadIds = planned.flatMap((one) => one.deadIds);

@@ -49,8 +49,6 @@ interface TenantWork {
 /** Takes jobs under a lease and carries them out. Gives them back after a failure, and when it is closed. */
 export class MemoryWorker {
   readonly #pipeline: Pipeline;
-  /** Whether jobs are worked on in the background. */
-  readonly isBackground: boolean;
   readonly #owner = randomUUID();
   readonly #tenants = new Map<string, TenantWork>();
   /** The running work, with its tenant. */
@@ -62,14 +60,13 @@ export class MemoryWorker {
   readonly #callers = new KeyQueue();
   readonly #closing = new AbortController();
 
-  constructor(pipeline: Pipeline, isBackground: boolean) {
+  constructor(pipeline: Pipeline) {
     this.#pipeline = pipeline;
-    this.isBackground = isBackground;
   }
 
   /** Works on the jobs of a tenant, if this process works in the background, until none is due. */
   wake(options: Options): void {
-    if (!this.isBackground || this.#closing.signal.aborted) return;
+    if (!this.#pipeline.worker || this.#closing.signal.aborted) return;
     const tenant = this.#pipeline.store.tenant(options);
     const work = this.#workOf(tenant, options);
     work.isWanted = true;
@@ -288,7 +285,7 @@ export class MemoryWorker {
 
   /** Wakes up at a time, if this process works in the background. */
   #wakeAt(due: number, options: Options): void {
-    if (!this.isBackground || this.#closing.signal.aborted) return;
+    if (!this.#pipeline.worker || this.#closing.signal.aborted) return;
     const work = this.#workOf(this.#pipeline.store.tenant(options), options);
     if (work.timerAt !== undefined && work.timerAt <= due) return;
     clearTimeout(work.timer);
