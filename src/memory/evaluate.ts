@@ -1,12 +1,12 @@
 import { failedPrecondition, invalidArgument } from '../errors.ts';
 import { checkOptions, isFunction, isListOf, isObject, isString } from '../store/check-options.ts';
 import { memoryScope } from './scopes.ts';
-import { sameFactKey } from './pipeline/consolidate/duplicates.ts';
-import { MalformedAnswerError, modelAsker, type AskModel } from './pipeline/extract/ask-model.ts';
+import { sameFactKey } from './same-fact.ts';
+import { MalformedAnswerError, modelAsker, type AskModel } from './pipeline/ask-model.ts';
 import { learn } from './pipeline/extract/learn.ts';
 import { checkMessages } from './pipeline/ingest/check-ingest.ts';
 import { redactedInputs } from './pipeline/ingest/ingest.ts';
-import { parseSourceNote } from './pipeline/ingest/ranges.ts';
+import { parseSourceNote } from './pipeline/records/ranges.ts';
 import type { Pipeline } from './pipeline/pipeline.ts';
 import type { ExtractionScores, FailedCase, GoldenCase } from './types.ts';
 

@@ -17,7 +17,7 @@ import {
   isWhole,
   type OptionCheck,
 } from '../store/check-options.ts';
-import { TRUST } from './pipeline/extract/candidate.ts';
+import { TRUST } from './pipeline/records/candidate.ts';
 import { isSchema, settleTopics } from './pipeline/extract/topics.ts';
 import type { MemoryStore } from '../store/memory/contract.ts';
 import type {

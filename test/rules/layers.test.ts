@@ -142,6 +142,17 @@ function trespasses(file: string, specifiers: string[]): string[] {
     .map((target) => `${file} -> ${target}`);
 }
 
+/** The folders that import from a folder beside them which imports from them. */
+function circles(imports: readonly (readonly [file: string, target: string])[]): string[] {
+  const sides = imports.flatMap(([file, target]) => {
+    const [from, to] = [dirname(file).split('/'), dirname(target).split('/')];
+    const i = from.findIndex((part, at) => part !== to[at]);
+    return i < 0 || i >= to.length ? [] : [[from.slice(0, i + 1).join('/'), to.slice(0, i + 1).join('/')] as const];
+  });
+  const arrows = new Set(sides.map(([from, to]) => `${from} -> ${to}`));
+  return [...new Set(sides.filter(([from, to]) => arrows.has(`${to} -> ${from}`)).map(([from]) => from))].sort();
+}
+
 function sourcesBelow(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.tsx?$/.test(name))
@@ -154,6 +165,16 @@ describe('the layers of the house', () => {
   it('import one way only', () => {
     expect(sources.length).toBeGreaterThan(20);
     expect(sources.flatMap((file) => trespasses(file, importsOf(file)))).toEqual([]);
+  });
+
+  it('have no folders in the memory that import from each other', () => {
+    const imports = sourcesBelow('src/memory').flatMap((file) =>
+      importsOf(file)
+        .filter((specifier) => specifier.startsWith('.'))
+        .map((specifier) => [file, relative(root, join(root, dirname(file), specifier))] as const),
+    );
+    expect(imports.length).toBeGreaterThan(100);
+    expect(circles(imports)).toEqual([]);
   });
 
   it('leave no source file outside every layer', () => {
@@ -199,5 +220,11 @@ describe('the layers of the house', () => {
       'src/json/diff.ts -> src/snapshot/ids.ts',
     ]);
     expect(trespasses('stores/in-memory/in-memory-session-store.ts', ['../file/disk/lock-folder.ts'])).toHaveLength(1);
+    const there = ['m/jobs/worker.ts', 'm/commit/run-job.ts'] as const;
+    expect(circles([there, ['m/commit/parts/plan.ts', 'm/jobs/job.ts'], ['m/jobs/job.ts', 'm/types.ts']])).toEqual([
+      'm/commit',
+      'm/jobs',
+    ]);
+    expect(circles([there, ['m/jobs/worker.ts', 'm/jobs/parts/timer.ts']])).toEqual([]);
   });
 });

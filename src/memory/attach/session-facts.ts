@@ -3,8 +3,8 @@ import { MessageLog } from '../../session/log/message-log.ts';
 import type { SessionFacts } from '../../session/turn-memory.ts';
 import type { Memory, MemorySource, MemoryStore } from '../../store/memory/contract.ts';
 import { holdsAt } from '../../store/memory/version.ts';
-import { sourceNoteKey } from '../pipeline/guard/learning-state.ts';
-import { hashesOf, hashInRange, parseSourceNote, shortHash, unreadRanges } from '../pipeline/ingest/ranges.ts';
+import { sourceNoteKey } from '../pipeline/records/learning-state.ts';
+import { hashesOf, hashInRange, parseSourceNote, shortHash, unreadRanges } from '../pipeline/records/ranges.ts';
 import { NOTES } from '../pipeline/pipeline.ts';
 import { targetOf, type MemoryScope } from '../scopes.ts';
 

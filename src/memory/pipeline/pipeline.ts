@@ -3,7 +3,7 @@ import { checkOptions, isAny, type OptionCheck } from '../../store/check-options
 import type { Memory } from '../../store/memory/contract.ts';
 import { targetOf, type MemoryScope, type ScopeTarget } from '../scopes.ts';
 import type { MemorySettings } from '../settings.ts';
-import type { Generates } from './extract/ask-model.ts';
+import type { Generates } from './ask-model.ts';
 
 /** A manager's settings, and its functions that the pipeline uses. */
 export interface Pipeline extends MemorySettings {

@@ -1,11 +1,11 @@
 import { isAborted, notFound, quote } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import type { MemoryJob, MemoryOperation, MemoryStoreOptions } from '../../store/memory/contract.ts';
-import { commitPlan } from '../pipeline/commit/commit-plan.ts';
-import { jobsOf } from '../pipeline/contents.ts';
-import { readLearningState, sourceNoteOperation, splitOperation } from '../pipeline/guard/learning-state.ts';
-import { withoutFacts } from '../pipeline/ingest/ranges.ts';
-import { parseJobInput, withInput } from '../pipeline/jobs/job-input.ts';
+import { commitPlan } from '../pipeline/records/commit-plan.ts';
+import { jobsOf } from '../pipeline/records/contents.ts';
+import { readLearningState, sourceNoteOperation, splitOperation } from '../pipeline/records/learning-state.ts';
+import { withoutFacts } from '../pipeline/records/ranges.ts';
+import { parseJobInput, withInput } from '../pipeline/records/job-input.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import { memoryScope, targetOf } from '../scopes.ts';
 

@@ -1,11 +1,11 @@
 import type { Memory } from '../../store/memory/contract.ts';
 import { readDerived } from '../pipeline/commit/derived-notes.ts';
-import { readConsent } from '../pipeline/guard/learning-state.ts';
+import { readConsent } from '../pipeline/records/learning-state.ts';
 import { waitingTexts } from '../pipeline/guard/review.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { ScopeTarget } from '../scopes.ts';
 import type { MemoryExportLine } from '../types.ts';
-import { jobsOf, memoriesOf } from '../pipeline/contents.ts';
+import { jobsOf, memoriesOf } from '../pipeline/records/contents.ts';
 
 /**
  * All data of a scope, apart from internal notes. Meanwhile a worker can turn a job into a quarantined text or a memory: these are read in

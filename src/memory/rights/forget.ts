@@ -11,19 +11,19 @@ import type {
   PutMemory,
 } from '../../store/memory/contract.ts';
 import { withConfidence, withSources } from '../pipeline/consolidate/confidence.ts';
-import { isBlank, sameFactKey } from '../pipeline/consolidate/duplicates.ts';
-import { procedureOf } from '../pipeline/consolidate/procedures.ts';
+import { isBlank, sameFactKey } from '../same-fact.ts';
+import { procedureOf } from '../pipeline/extract/procedures.ts';
 import { withoutEnd, strongestStatement } from '../pipeline/consolidate/working-memories.ts';
-import { WITHOUT_DERIVED } from '../pipeline/commit/change-memory.ts';
-import { commitPlan } from '../pipeline/commit/commit-plan.ts';
-import { vectorsOf, type AskModel } from '../pipeline/extract/ask-model.ts';
-import { readLearningState, sourceNoteOperation, splitOperation } from '../pipeline/guard/learning-state.ts';
-import { quarantinedOf } from '../pipeline/guard/quarantine-note.ts';
+import { REMOVE_DERIVED } from '../pipeline/commit/change-memory.ts';
+import { commitPlan } from '../pipeline/records/commit-plan.ts';
+import { vectorsOf, type AskModel } from '../pipeline/ask-model.ts';
+import { readLearningState, sourceNoteOperation, splitOperation } from '../pipeline/records/learning-state.ts';
+import { quarantinedOf } from '../pipeline/records/quarantine-note.ts';
 import { removeTexts } from '../pipeline/guard/review.ts';
-import { withoutDeadJob, withRange } from '../pipeline/ingest/ranges.ts';
-import { parseJobInput, type JobInput, type LearnInput } from '../pipeline/jobs/job-input.ts';
+import { withoutDeadJob, withRange } from '../pipeline/records/ranges.ts';
+import { parseJobInput, type JobInput, type LearnInput } from '../pipeline/records/job-input.ts';
 import { NOTES, type Pipeline } from '../pipeline/pipeline.ts';
-import { jobsOf, memoriesOf } from '../pipeline/contents.ts';
+import { jobsOf, memoriesOf } from '../pipeline/records/contents.ts';
 import type { ScopeTarget } from '../scopes.ts';
 
 /** The most texts of one call of the embedder. */
@@ -89,7 +89,7 @@ export class SourceRemoval {
     await this.#forgetJobs();
     await this.#forgetTexts();
     await this.#forgetMemories();
-    await this.#finish(WITHOUT_DERIVED);
+    await this.#finish(REMOVE_DERIVED);
     this.#pipeline.saveIndex(this.#work.scope);
     return this.#counts;
   }

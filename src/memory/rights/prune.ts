@@ -1,12 +1,12 @@
 import { invalidArgument } from '../../errors.ts';
 import { checkOptions, isShare, isWhole } from '../../store/check-options.ts';
 import type { Memory, MemoryOperation } from '../../store/memory/contract.ts';
-import { commitPlan } from '../pipeline/commit/commit-plan.ts';
+import { commitPlan } from '../pipeline/records/commit-plan.ts';
 import { agedConfidence } from '../pipeline/consolidate/confidence.ts';
 import { removeTexts, waitingTexts } from '../pipeline/guard/review.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { MemoryPrunePolicy } from '../types.ts';
-import { memoriesOf } from '../pipeline/contents.ts';
+import { memoriesOf } from '../pipeline/records/contents.ts';
 import type { ScopeTarget } from '../scopes.ts';
 
 const POLICY = {

@@ -1,6 +1,6 @@
 import type { Memory, MemoryHit } from '../../store/memory/contract.ts';
 import { insertBest } from '../../store/parts/insert-best.ts';
-import type { LexicalHits } from './lexical/lexical-index.ts';
+import { lastSaid, type LexicalHits } from './lexical/lexical-index.ts';
 import type { FoundMemory, ScoreParts, SearchWeights } from './types.ts';
 
 /** The most memories that are ranked. */
@@ -72,10 +72,4 @@ export function chooseBest(
 /** The weight of a rank: 1 for the first. */
 function rankShare(rank: number): number {
   return (FUSION + 1) / (FUSION + 1 + rank);
-}
-
-/** The time of a memory's last source, in ms since 1970. */
-export function lastSaid({ sources, updatedAt }: Memory): number {
-  const times = sources.map(({ at }) => Date.parse(at)).filter((time) => !Number.isNaN(time));
-  return times.length > 0 ? Math.max(...times) : Date.parse(updatedAt);
 }

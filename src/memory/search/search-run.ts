@@ -6,8 +6,8 @@ import { holdsAt } from '../../store/memory/version.ts';
 import type { LruCache } from '../../store/parts/lru-cache.ts';
 import { LATE, type Deadline } from './deadline.ts';
 import type { Vocabulary } from './lexical/languages.ts';
-import { LexicalIndex, type LexicalFilter, type LexicalHits } from './lexical/lexical-index.ts';
-import { CANDIDATES, chooseBest, fuse, lastSaid, reorder, type RankedMemory } from './rank.ts';
+import { LexicalIndex, lastSaid, type LexicalFilter, type LexicalHits } from './lexical/lexical-index.ts';
+import { CANDIDATES, chooseBest, fuse, reorder, type RankedMemory } from './rank.ts';
 import type { ScopeIndex } from './scope-index.ts';
 import type {
   FoundMemory,

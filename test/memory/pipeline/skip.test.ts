@@ -7,7 +7,7 @@ import {
   withRange,
   type ReadRange,
   type SourceNote,
-} from '../../../src/memory/pipeline/ingest/ranges.ts';
+} from '../../../src/memory/pipeline/records/ranges.ts';
 import { ADA, agentWithMemory, linesOf } from '../attach/support.ts';
 import { echoTexts } from './corroborate.ts';
 import { ID, model, range, setUp, textsOf, user } from './support.ts';

@@ -4,12 +4,12 @@ import type { ScopeTarget } from '../../scopes.ts';
 import { countOf, withConfidence } from '../consolidate/confidence.ts';
 import { withoutEnd } from '../consolidate/working-memories.ts';
 import { NOTES, type Pipeline } from '../pipeline.ts';
-import { commitPlan } from './commit-plan.ts';
+import { commitPlan } from '../records/commit-plan.ts';
 
 type Stored = Pick<Pipeline, 'store' | 'now'>;
 
 /** Removes the profile and the summary of a scope, which may say what does not hold or may not be known any more. */
-export const WITHOUT_DERIVED = ['profile', 'summary'].map((key): MemoryOperation => ({
+export const REMOVE_DERIVED = ['profile', 'summary'].map((key): MemoryOperation => ({
   op: 'note',
   kind: NOTES.derived,
   key,
@@ -41,7 +41,7 @@ export function restoreMemory(pipeline: Stored, target: ScopeTarget, id: string)
       !(replaced && (await hasReplacedBoth(pipeline, target, last, replaced, memory)));
     const validTo = new Date(pipeline.now()).toISOString();
     const ended = isEnded ? [putOf({ ...last, validTo, supersededBy: id })] : [];
-    return [putOf(withoutEnd(memory)), ...ended, ...WITHOUT_DERIVED];
+    return [putOf(withoutEnd(memory)), ...ended, ...REMOVE_DERIVED];
   });
 }
 

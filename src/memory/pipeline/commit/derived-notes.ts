@@ -3,7 +3,7 @@ import type { Json } from '../../../json/value.ts';
 import { markedLines } from '../../../session/log/transcript.ts';
 import type { MemoryOperation } from '../../../store/memory/contract.ts';
 import type { ScopeTarget } from '../../scopes.ts';
-import { MalformedAnswerError, type AskModel } from '../extract/ask-model.ts';
+import { MalformedAnswerError, type AskModel } from '../ask-model.ts';
 import type { LearnContext } from '../extract/learn.ts';
 import { NOTES, type Pipeline } from '../pipeline.ts';
 

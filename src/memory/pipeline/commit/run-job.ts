@@ -5,8 +5,8 @@ import type { MemoryDraft, MemoryJob, MemoryJobHold, MemoryOperation } from '../
 import { memoryScope, targetOf, type ScopeTarget } from '../../scopes.ts';
 import type { MemoryChangeCounts } from '../../types.ts';
 import { consolidate, type Consolidated } from '../consolidate/consolidate.ts';
-import { modelAsker, vectorsOf } from '../extract/ask-model.ts';
-import type { Candidate } from '../extract/candidate.ts';
+import { modelAsker, vectorsOf } from '../ask-model.ts';
+import type { Candidate } from '../records/candidate.ts';
 import { learn, type LearnContext, type Learned } from '../extract/learn.ts';
 import {
   readLearningState,
@@ -14,11 +14,11 @@ import {
   splitOperation,
   type LearningState,
   type SplitJob,
-} from '../guard/learning-state.ts';
+} from '../records/learning-state.ts';
 import { guardOf } from '../guard/judge-text.ts';
-import { quarantineNotes } from '../guard/quarantine-note.ts';
-import { procedureMark, unreadRanges, hashInRange, type SourceNote } from '../ingest/ranges.ts';
-import { outsideDeadJobs, parseJobInput, partOf, withInput, type JobInput } from '../jobs/job-input.ts';
+import { quarantineNotes } from '../records/quarantine-note.ts';
+import { procedureMark, unreadRanges, hashInRange, type SourceNote } from '../records/ranges.ts';
+import { outsideDeadJobs, parseJobInput, partOf, withInput, type JobInput } from '../records/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { derivedNotes, readDerived } from './derived-notes.ts';
 

@@ -1,5 +1,5 @@
 import type { Memory, MemoryDraft, MemorySource } from '../../../store/memory/contract.ts';
-import { sameFactKey } from './duplicates.ts';
+import { sameFactKey } from '../../same-fact.ts';
 
 const MAX_CONFIDENCE = 0.99;
 /** Each contradiction multiplies the confidence of a memory that still holds by this. */

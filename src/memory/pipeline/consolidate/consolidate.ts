@@ -2,10 +2,10 @@ import { z } from 'genkit';
 import { markedLines } from '../../../session/log/transcript.ts';
 import type { Memory, MemoryDraft } from '../../../store/memory/contract.ts';
 import { isExpired } from '../../../store/memory/version.ts';
-import type { AskModel } from '../extract/ask-model.ts';
-import type { Candidate } from '../extract/candidate.ts';
+import type { AskModel } from '../ask-model.ts';
+import type { Candidate } from '../records/candidate.ts';
 import type { Guard } from '../guard/judge-text.ts';
-import { isBlank } from './duplicates.ts';
+import { isBlank } from '../../same-fact.ts';
 import { keyedId, WorkingMemories } from './working-memories.ts';
 
 /** The most new facts in one request to the model. */

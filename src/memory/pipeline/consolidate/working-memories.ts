@@ -3,10 +3,10 @@ import { jsonBytes } from '../../../json/size.ts';
 import { jsonEqual } from '../../../json/value.ts';
 import type { Memory, MemoryDraft, MemorySource } from '../../../store/memory/contract.ts';
 import type { MemoryChangeCounts } from '../../types.ts';
-import type { Candidate } from '../extract/candidate.ts';
+import type { Candidate } from '../records/candidate.ts';
 import { countOf, isLaterPart, strongestOf, trustOf, withConfidence, withSources } from './confidence.ts';
-import { sameFactKey } from './duplicates.ts';
-import { procedureOf } from './procedures.ts';
+import { sameFactKey } from '../../same-fact.ts';
+import { procedureOf } from '../extract/procedures.ts';
 
 /** The most sources of a memory, and their bytes. Further ones that say the same are not kept; those of a procedure count as successes. */
 const MAX_SOURCES = 100;

@@ -2,8 +2,8 @@ import { z, type MessageData, type Part } from 'genkit';
 import type { Json } from '../../../json/value.ts';
 import { beginning, markedLines, messageText } from '../../../session/log/transcript.ts';
 import type { MemoryFact, MemoryTopic } from '../../types.ts';
-import { isBlank } from '../consolidate/duplicates.ts';
-import type { AskModel } from './ask-model.ts';
+import { isBlank } from '../../same-fact.ts';
+import type { AskModel } from '../ask-model.ts';
 import { dataFault, describeTopics, givenData, schemaTopic } from './topics.ts';
 
 /** Facts from messages, and the new summary. */

@@ -6,14 +6,14 @@ import { messageText } from '../../../session/log/transcript.ts';
 import { isMemoryTool } from '../../memory-tool-names.ts';
 import type { MemoryScope } from '../../scopes.ts';
 import type { MemoryFact } from '../../types.ts';
-import { procedureText } from '../consolidate/procedures.ts';
+import { procedureText } from './procedures.ts';
 import { guardOf, type Guard } from '../guard/judge-text.ts';
-import type { Quarantined } from '../guard/quarantine-note.ts';
-import { hashInRange } from '../ingest/ranges.ts';
-import type { FactsInput, JobInput, LearnInput } from '../jobs/job-input.ts';
+import type { Quarantined } from '../records/quarantine-note.ts';
+import { hashInRange } from '../records/ranges.ts';
+import type { FactsInput, JobInput, LearnInput } from '../records/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { withinTime, type AskModel } from './ask-model.ts';
-import { candidateOf, MAX_VERBATIM, typeOfFact, type Candidate, type Origin } from './candidate.ts';
+import { withinTime, type AskModel } from '../ask-model.ts';
+import { candidateOf, MAX_VERBATIM, typeOfFact, type Candidate, type Origin } from '../records/candidate.ts';
 import { distillProcedure, extractFacts, withoutPersons, type Extracted } from './extract.ts';
 
 /** The result of learning: candidates, quarantined texts, and the new summary. */

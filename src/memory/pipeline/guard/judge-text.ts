@@ -1,10 +1,10 @@
 import type { MemorySource } from '../../../store/memory/contract.ts';
 import { invalidArgument } from '../../../errors.ts';
-import { NoAnswerError, withinTime } from '../extract/ask-model.ts';
+import { NoAnswerError, withinTime } from '../ask-model.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { MemoryScope } from '../../scopes.ts';
 import type { GuardedText, MemoryGuard } from '../../types.ts';
-import type { JobInput } from '../jobs/job-input.ts';
+import type { JobInput } from '../records/job-input.ts';
 import { poisonReason, poisonReasonOfSteps } from './poison.ts';
 
 /** Personal data that no memory of an app may contain. */

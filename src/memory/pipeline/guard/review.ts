@@ -2,13 +2,13 @@ import { invalidArgument, notFound, quote } from '../../../errors.ts';
 import { messageText } from '../../../session/log/transcript.ts';
 import type { ScopeTarget } from '../../scopes.ts';
 import type { QuarantinedText } from '../../types.ts';
-import { commitPlan } from '../commit/commit-plan.ts';
+import { commitPlan } from '../records/commit-plan.ts';
 import { enqueue, type Enqueued } from '../ingest/ingest.ts';
-import { shortHash } from '../ingest/ranges.ts';
-import { sha256Of, type JobInput } from '../jobs/job-input.ts';
+import { shortHash } from '../records/ranges.ts';
+import { sha256Of, type JobInput } from '../records/job-input.ts';
 import { NOTES, type Pipeline } from '../pipeline.ts';
-import { readLearningState } from './learning-state.ts';
-import { quarantinedOf, quarantineNote, type Quarantined, type WaitingText } from './quarantine-note.ts';
+import { readLearningState } from '../records/learning-state.ts';
+import { quarantinedOf, quarantineNote, type Quarantined, type WaitingText } from '../records/quarantine-note.ts';
 
 /** The texts that wait for a decision. */
 export async function waitingTexts(

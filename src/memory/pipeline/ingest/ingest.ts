@@ -2,11 +2,11 @@ import type { MessageData } from 'genkit';
 import { invalidArgument } from '../../../errors.ts';
 import { assertId } from '../../../snapshot/ids.ts';
 import type { IngestOptions, IngestResult, MemoryFact } from '../../types.ts';
-import { beginEpoch, readLearningState } from '../guard/learning-state.ts';
-import { jobId, jobInputValue, outsideDeadJobs, type JobInput, type JobSource } from '../jobs/job-input.ts';
+import { beginEpoch, readLearningState } from '../records/learning-state.ts';
+import { jobId, jobInputValue, outsideDeadJobs, type JobInput, type JobSource } from '../records/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { factsInputs, learnInputs } from './plan-jobs.ts';
-import type { SourceNote } from './ranges.ts';
+import type { SourceNote } from '../records/ranges.ts';
 import { targetOf, type ScopeTarget } from '../../scopes.ts';
 import type { Redact } from '../../settings.ts';
 

@@ -3,8 +3,8 @@ import { jsonBytes } from '../../../json/size.ts';
 import { MessageLog } from '../../../session/log/message-log.ts';
 import { beginning } from '../../../session/log/transcript.ts';
 import type { MemoryFact } from '../../types.ts';
-import { sha256Of, type FactsInput, type JobSource, type LearnInput } from '../jobs/job-input.ts';
-import { procedureMark, shortHash, unreadRanges, type Range, type SourceNote } from './ranges.ts';
+import { sha256Of, type FactsInput, type JobSource, type LearnInput } from '../records/job-input.ts';
+import { procedureMark, shortHash, unreadRanges, type Range, type SourceNote } from '../records/ranges.ts';
 
 /** The most bytes of a job's messages or facts: the whole job then stays within the limits of a store. */
 const MAX_BYTES = 384 * 1024;

@@ -2,8 +2,8 @@ import type { SnapshotStore } from '../../../store/contract.ts';
 import { listAllSnapshots, sessionsOldestFirst } from '../../../store/list/items-of.ts';
 import { memoryScopeKey } from '../../../store/memory/scope.ts';
 import { targetOf, type ScopeTarget } from '../../scopes.ts';
-import { commitPlan } from '../commit/commit-plan.ts';
-import { sourceNoteKey, sourceNoteOperation } from '../guard/learning-state.ts';
+import { commitPlan } from '../records/commit-plan.ts';
+import { sourceNoteKey, sourceNoteOperation } from '../records/learning-state.ts';
 import type { MemorySessions } from '../jobs/process-jobs.ts';
 import { NOTES, type Pipeline } from '../pipeline.ts';
 import { learnInputs } from './plan-jobs.ts';
@@ -15,7 +15,7 @@ import {
   withRange,
   type ReadRange,
   type SourceNote,
-} from './ranges.ts';
+} from '../records/ranges.ts';
 import { readSession } from './read-session.ts';
 
 /** The most sessions whose notes are changed at once. */

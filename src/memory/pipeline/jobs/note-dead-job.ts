@@ -1,10 +1,10 @@
 import type { MemoryJob } from '../../../store/memory/contract.ts';
 import { memoryScope, targetOf, type ScopeTarget } from '../../scopes.ts';
-import { commitPlan } from '../commit/commit-plan.ts';
-import { readLearningState, sourceNoteOperation } from '../guard/learning-state.ts';
-import { withDeadJob } from '../ingest/ranges.ts';
+import { commitPlan } from '../records/commit-plan.ts';
+import { readLearningState, sourceNoteOperation } from '../records/learning-state.ts';
+import { withDeadJob } from '../records/ranges.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { parseJobInput } from './job-input.ts';
+import { parseJobInput } from '../records/job-input.ts';
 
 /** Notes that a job is about to be dead, so that other jobs of its source leave its messages out: they would die of the same message. */
 export async function noteDeadJob(pipeline: Pipeline, job: MemoryJob, options: ScopeTarget['options']): Promise<void> {

@@ -2,8 +2,7 @@ import { jsonEqual } from '../../../json/value.ts';
 import type { Memory } from '../../../store/memory/contract.ts';
 import { endOf } from '../../../store/memory/version.ts';
 import { insertBest } from '../../../store/parts/insert-best.ts';
-import { sameFactKey } from '../../pipeline/consolidate/duplicates.ts';
-import { lastSaid } from '../rank.ts';
+import { sameFactKey } from '../../same-fact.ts';
 import { asksTime, dateTerms, findDateTerms, namesTime } from './dates.ts';
 import { DialogueMap, isMessage } from './dialogue.ts';
 import type { Vocabulary } from './languages.ts';
@@ -213,4 +212,10 @@ function hashOf(text: string): number {
 /** The terms of the day on which a message was said. */
 function datesOf(memory: Memory): string[] {
   return isMessage(memory) ? dateTerms(memory.sources[0]!.at) : [];
+}
+
+/** The time of a memory's last source, in ms since 1970. */
+export function lastSaid({ sources, updatedAt }: Memory): number {
+  const times = sources.map(({ at }) => Date.parse(at)).filter((time) => !Number.isNaN(time));
+  return times.length > 0 ? Math.max(...times) : Date.parse(updatedAt);
 }

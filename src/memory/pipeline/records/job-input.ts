@@ -5,7 +5,7 @@ import { dataLoss, quote } from '../../../errors.ts';
 import type { MemoryJob, MemoryScopeId } from '../../../store/memory/contract.ts';
 import { memoryScopeKey } from '../../../store/memory/scope.ts';
 import type { IngestSource, MemoryFact } from '../../types.ts';
-import type { Candidate } from '../extract/candidate.ts';
+import type { Candidate } from './candidate.ts';
 import {
   hashInRange,
   procedureMark,
@@ -17,7 +17,7 @@ import {
   type Range,
   type ReadRange,
   type SourceNote,
-} from '../ingest/ranges.ts';
+} from './ranges.ts';
 
 /** The source of a job's facts. */
 export type JobSource = IngestSource & { readonly at: string };

@@ -4,12 +4,12 @@ import type { Json } from '../../../json/value.ts';
 import type { MemoryOperation, WriteMemoryNote } from '../../../store/memory/contract.ts';
 import { MAX_RECORD_BYTES } from '../../../store/records/scopes.ts';
 import { invalidArgument } from '../../../errors.ts';
-import { commitPlan } from '../commit/commit-plan.ts';
-import { parseSourceNote, type SourceNote } from '../ingest/ranges.ts';
+import { commitPlan } from './commit-plan.ts';
+import { parseSourceNote, type SourceNote } from './ranges.ts';
 import type { ScopeTarget } from '../../scopes.ts';
-import { sha256Of } from '../jobs/job-input.ts';
+import { sha256Of } from './job-input.ts';
 import { NOTES, type Pipeline } from '../pipeline.ts';
-import type { Candidate } from '../extract/candidate.ts';
+import type { Candidate } from './candidate.ts';
 
 type Consent = 'on' | 'off';
 

@@ -1,7 +1,7 @@
 import type { Json } from '../../../json/value.ts';
 import type { MemoryDraft, MemorySource } from '../../../store/memory/contract.ts';
-import { MOST_STEPS, type ProcedureDraft } from '../extract/extract.ts';
-import { sameFactKey } from './duplicates.ts';
+import { MOST_STEPS, type ProcedureDraft } from './extract.ts';
+import { sameFactKey } from '../../same-fact.ts';
 
 /** A procedure as one text. */
 export function procedureText(task: string, steps: readonly string[]): string {

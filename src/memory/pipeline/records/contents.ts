@@ -1,8 +1,8 @@
-import type { PageOptions } from '../../store/contract.ts';
-import { itemsOf } from '../../store/list/items-of.ts';
-import type { Memory, MemoryJob, MemoryQuery, MemoryStore } from '../../store/memory/contract.ts';
-import type { Pipeline } from './pipeline.ts';
-import type { ScopeTarget } from '../scopes.ts';
+import type { PageOptions } from '../../../store/contract.ts';
+import { itemsOf } from '../../../store/list/items-of.ts';
+import type { Memory, MemoryJob, MemoryQuery, MemoryStore } from '../../../store/memory/contract.ts';
+import type { Pipeline } from '../pipeline.ts';
+import type { ScopeTarget } from '../../scopes.ts';
 
 /** All memories of a scope, including those that no longer hold. */
 export async function* memoriesOf(

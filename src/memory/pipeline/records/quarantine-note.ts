@@ -2,8 +2,8 @@ import type { MessageData } from 'genkit';
 import { cutByBytes } from '../../../json/size.ts';
 import type { Json } from '../../../json/value.ts';
 import type { MemoryOperation } from '../../../store/memory/contract.ts';
-import type { Candidate } from '../extract/candidate.ts';
-import type { JobSource, LearnInput } from '../jobs/job-input.ts';
+import type { Candidate } from './candidate.ts';
+import type { JobSource, LearnInput } from './job-input.ts';
 import { NOTES } from '../pipeline.ts';
 
 /** The most bytes of the texts in a note, unless a single one takes more: a store takes 512 KiB. */

@@ -4,7 +4,7 @@ import { beginning } from '../../../session/log/transcript.ts';
 import { checkTime } from '../../../store/memory/checks.ts';
 import type { Memory, MemorySource } from '../../../store/memory/contract.ts';
 import type { MemoryFact, MemoryTrust } from '../../types.ts';
-import type { JobSource } from '../jobs/job-input.ts';
+import type { JobSource } from './job-input.ts';
 
 /** A fact with its source, before it is compared with the known memories. Plain JSON. */
 export interface Candidate extends Omit<MemoryFact, 'messages' | 'isExplicit' | 'topics' | 'importance' | 'kind'> {
