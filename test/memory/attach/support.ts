@@ -2,7 +2,7 @@ import type { GenerateRequest } from 'genkit';
 import { defineAgent, InMemorySessionStore, type AgentConfig } from 'genkitx-agents';
 import type { AttachOptions, MemoryDraft, MemoryScope, MemoryManager, MemoryTurnReport } from 'genkitx-agents/memory';
 import { scriptedModel, type ScriptedReply } from '../../support/scripted-model.ts';
-import { ADA, setUp } from '../pipeline/support.ts';
+import { ADA, PATIENT, setUp } from '../pipeline/support.ts';
 
 export { ADA, textsOf, user } from '../pipeline/support.ts';
 export const BOB = { auth: { uid: 'bob' } };
@@ -21,7 +21,11 @@ export function agentWithMemory({
   const { ai, memory, scope, store: memories, ...rest } = setUp(settings);
   const said = scriptedModel(ai, { name: 'speaker', replies, otherwise: 'ok' });
   const reports: MemoryTurnReport[] = [];
-  const attached = memory.attach({ onReport: (report) => reports.push(report), ...attach });
+  const attached = memory.attach({
+    onReport: (report) => reports.push(report),
+    ...attach,
+    preload: { ...PATIENT, ...attach.preload },
+  });
   const sessions = new InMemorySessionStore();
   const agent = defineAgent(ai, {
     name: 'support',

@@ -2,7 +2,7 @@
 import { GenkitError } from 'genkit';
 import { defineAgent, InMemorySessionStore } from 'genkitx-agents';
 import { describe, expect, test, vi } from 'vitest';
-import { extraction, model as said, range, setUp, textsOf, user } from './support.ts';
+import { extraction, model as said, range, setUp, PATIENT, textsOf, user } from './support.ts';
 
 test('evaluate tells precision, recall and F1 of the extraction', async () => {
   const { memory, store } = setUp({
@@ -89,7 +89,7 @@ describe('evaluateTasks', () => {
       name: 'a',
       model: echo,
       store: new InMemorySessionStore(),
-      memory: set.memory.attach(),
+      memory: set.memory.attach({ preload: PATIENT }),
       ...(options.userId && { userId: options.userId }),
     });
     const judged = vi.fn();

@@ -14,6 +14,9 @@ import { scriptedModel, type ScriptedReply } from '../../support/scripted-model.
 
 export const ADA = { auth: { uid: 'ada' } };
 
+/** Time enough on a busy machine. */
+export const PATIENT = { deadlineMs: 60_000 };
+
 /** A manager with a scripted model, a store in memory, and a clock that the test moves. */
 export function setUp({
   replies = [],
@@ -33,6 +36,8 @@ export function setUp({
     ...options,
     store,
   });
+  const search = memory.search.bind(memory);
+  memory.search = (request) => search({ ...PATIENT, ...request });
   // A job that goes on would set timers in the next test.
   onTestFinished(() => void memory.close());
   const scope = memory.scopeFor('user', { context: ADA });
