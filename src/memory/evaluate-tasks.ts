@@ -60,7 +60,7 @@ export interface TaskScore {
   readonly scores: readonly Score[];
 }
 
-type Learns = Pick<MemoryManager, 'scopeFor' | 'ingest' | 'jobs' | 'erase'>;
+type Learns = Pick<MemoryManager, 'scopeFor' | 'consent' | 'ingest' | 'jobs' | 'erase'>;
 
 const OPTIONS = {
   tasks: isListOf(isObject, '{ sessions, question }'),
@@ -90,9 +90,8 @@ export async function evaluateTasks(
       answer = await askAfterLearning(manager, task, options.answer);
       const [judged] = await ai.evaluate({ evaluator, dataset: [{ input, output: answer, reference }] });
       const scores = [judged?.evaluation ?? []].flat();
-      const fault = scores.length === 0 ? 'The evaluator gave no score.' : scores.find(({ error }) => error)?.error;
-      if (fault !== undefined) throw new Error(fault);
-      const isSuccess = scores.every(({ status, score }) => (status ?? (score === true && 'PASS')) === 'PASS');
+      if (scores.length === 0) throw new Error('The evaluator gave no score.');
+      const isSuccess = scores.map(isPassed).every(Boolean);
       results.push({ answer, isSuccess, scores });
     } catch (error) {
       failed.push({ index, error: error instanceof Error ? error.message : describeThrown(error) });
@@ -102,6 +101,13 @@ export async function evaluateTasks(
   if (failed.length === results.length)
     throw failedPrecondition(`evaluateTasks: no task has a result. ${failed[0]!.error}`);
   return { success: results.filter(({ isSuccess }) => isSuccess).length / results.length, tasks: results, failed };
+}
+
+function isPassed({ error, status, score }: Score): boolean {
+  if (error !== undefined) throw new Error(error);
+  if (status === 'PASS' || status === 'FAIL') return status === 'PASS';
+  if (status === undefined && typeof score === 'boolean') return score;
+  throw new Error('The evaluator gave a score that is neither PASS or FAIL, nor true or false: let it set a status.');
 }
 
 /** Its errors become those of `failed`. */
@@ -117,6 +123,7 @@ async function askAfterLearning(
   if (!userId?.includes(uid))
     throw new Error(`The manager's userId must contain auth.uid of the context; it is ${quote(userId ?? '')}.`);
   try {
+    await manager.consent.set(scope, 'on');
     for (const [i, messages] of sessions.entries()) {
       const { status } = await manager.ingest({ scope, source: { id: `session ${i}` }, messages, wait: true });
       if (status === 'committed') continue;

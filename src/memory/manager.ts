@@ -266,8 +266,8 @@ export class MemoryManager {
   }
 
   /**
-   * Notes that memories were placed in a request, also as the answer of `load_memory`. The next commits of the scope write it, as a
-   * revision of the memory in which only `lastUsedAt` is new. A use within 24 hours of the memory's last revision is not written.
+   * Notes that memories were placed in a request, also as the answer of `load_memory`. The next jobs of the scope take it along, and write
+   * it as a revision of the memory in which only `lastUsedAt` is new. A use within 24 hours of the memory's last revision is not written.
    *
    * @throws `INVALID_ARGUMENT` for anything but a list of ids.
    */
@@ -581,7 +581,7 @@ export class MemoryManager {
   attach(options: AttachOptions = {}): AttachedMemory {
     this.#assertOpen();
     const parts = {
-      settings: this.#pipeline,
+      pipeline: this.#pipeline,
       ingest: this.#ingestWhile,
       stores: this.#stores,
       sessions: this.#sessions,
@@ -614,19 +614,15 @@ export class MemoryManager {
   async #nearest(
     scope: MemoryScope,
     text: string,
-    request: { kind: Memory['kind']; abortSignal: AbortSignal },
+    request: { kind?: Memory['kind']; abortSignal: AbortSignal },
   ): Promise<Memory[]> {
-    const { memories, report } = await this.search({
-      scope,
-      query: text,
-      k: NEAREST,
-      ...request,
-      deadlineMs: this.#pipeline.limits.timeoutMs,
-    });
+    const { id, options } = targetOf(scope);
+    const { timeoutMs: deadlineMs } = this.#pipeline.limits;
+    const wanted = { scope: id, query: text, k: NEAREST, ...request, deadlineMs };
+    const { memories, report } = await this.#search.search(wanted, options, true);
     const isWhole = report.lexical === 'done' && (report.semantic === 'done' || report.semantic === 'off');
     if (!isWhole)
       throw unavailable(`What is known could not be searched: ${report.errors.join(' ') || 'it took too long.'}`);
-    if (report.deadlinePassed) logger.warn('A memory job goes on without a reranker or rewriter that took too long.');
     return memories.map(({ memory }) => memory);
   }
 

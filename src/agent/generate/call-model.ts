@@ -52,9 +52,9 @@ export function promptAgentFn<State>(voice: PromptVoice): AgentFn<State> {
     const { session } = sess;
     const handler: TurnHandler = (input, turn) => {
       const { sessionId } = session;
-      const parentId = turn.parentSnapshotId;
+      const { snapshotId, parentSnapshotId: parentId } = turn;
       const reads = takePrefetched(session);
-      const memory = voice.memory?.openTurn({ sessionId, context, started: reads?.memories });
+      const memory = voice.memory?.openTurn({ sessionId, snapshotId, context, started: reads?.memories });
       const window = voice.openWindow?.(session, { leafId: parentId, context, memory, prefetched: reads?.summaries });
       const change = (request: GenerateRequest) => voice.modelRequest?.(request, { sessionId, parentId, context });
       const gate = gateOf(turn);

@@ -10,7 +10,7 @@ import { memoryScope, targetOf, type MemoryScope } from '../scopes.ts';
 import type { IngestWhile } from '../pipeline/ingest/ingest.ts';
 import { readSession, type SessionToLearn } from '../pipeline/ingest/read-session.ts';
 import type { MemorySessions } from '../pipeline/jobs/process-jobs.ts';
-import type { MemorySettings } from '../settings.ts';
+import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { IngestResult } from '../types.ts';
 import { memoryMiddleware } from './middleware.ts';
 import { memoryTools } from './memory-tools.ts';
@@ -24,12 +24,13 @@ import type {
   EndedSession,
   EndedTurn,
   MemoryTurnScope,
+  OpenedTurn,
   RememberingAgent,
 } from './types.ts';
 
 /** The parts of a manager that an attachment uses besides the public methods. */
 export interface ManagerParts {
-  readonly settings: MemorySettings;
+  readonly pipeline: Pipeline;
   readonly ingest: IngestWhile;
   /** The stores in which the manager finds sessions. An attachment adds the stores of its agents. */
   readonly stores: Set<SnapshotStore>;
@@ -58,7 +59,7 @@ export class Attachment implements AttachedMemory {
     this.#manager = manager;
     this.#parts = parts;
     this.#settings = settings;
-    const { topics, isSuccess, triggers } = parts.settings;
+    const { topics, isSuccess, triggers, nearest } = parts.pipeline;
     this.#triggers = new Triggers(parts.ingest, triggers);
     const scopesOf = (turn: MemoryTurnScope) => this.#scopesOf(turn);
     // More than the search and the profile take together: their own deadline ends first, and returns what was found until then.
@@ -72,6 +73,7 @@ export class Attachment implements AttachedMemory {
         topics,
         hasProcedures: isSuccess !== undefined,
         scopesOf,
+        nearest,
         redact: (text) => this.#redact(text),
       }),
       store: manager.store,
@@ -80,7 +82,7 @@ export class Attachment implements AttachedMemory {
 
   tools(): ToolArgument[] {
     // Here it is unknown whether a tool has answered since the user's message, so memories count as `implicit`.
-    return this.#turns.tools(() => false);
+    return this.#turns.tools({ isUserAlone: () => false });
   }
 
   middleware(): ReturnType<AttachedMemory['middleware']> {
@@ -98,7 +100,7 @@ export class Attachment implements AttachedMemory {
       throw invalidArgument('endSession needs a sessionId: endSession({ sessionId, context }).');
     const { sessionId, context, wait = false } = ended;
     const scope = this.#learnedInto({ sessionId, context });
-    if (!scope || !this.#settings.learn || !this.#parts.settings.triggers.onSessionEnd)
+    if (!scope || !this.#settings.learn || !this.#parts.pipeline.triggers.onSessionEnd)
       return { status: 'known', jobIds: [] };
     this.#triggers.stop(this.#keyOf(scope, sessionId));
     return this.#manager.ingest({ scope, sessionId, wait });
@@ -111,14 +113,14 @@ export class Attachment implements AttachedMemory {
   }
 
   /** @internal */
-  openTurn({ started, ...turn }: Parameters<AttachedMemory['openTurn']>[0]): AttachedTurn {
-    return new AttachedTurn(this.#turns, this.#scopesOf(turn), turn.sessionId, started);
+  openTurn(turn: OpenedTurn): AttachedTurn {
+    return new AttachedTurn(this.#turns, this.#scopesOf(turn), turn);
   }
 
   /** @internal */
   serve({ name, hasUserId, store, redact }: RememberingAgent): void {
     const { scopes, learn } = this.#settings;
-    if (store && learn && scopes[0] === 'user' && hasUserId !== this.#parts.settings.hasUserId)
+    if (store && learn && scopes[0] === 'user' && hasUserId !== this.#parts.pipeline.hasUserId)
       throw failedPrecondition(
         `Agent ${quote(name)} and its memory find the user differently: give the same userId to the agent (or agentRuntime) and to memoryManager.`,
       );
@@ -130,7 +132,7 @@ export class Attachment implements AttachedMemory {
     this.#agents.set(store, names);
     this.#parts.stores.add(store);
     if (!learn) return;
-    const { appName } = this.#parts.settings;
+    const { appName } = this.#parts.pipeline;
     this.#parts.sessions.add({
       store,
       agents: names,

@@ -3,11 +3,12 @@ import { dynamicTool } from '@genkit-ai/ai/tool';
 import { getAsyncContext, getContext, type ActionContext } from '@genkit-ai/core';
 import { z, type MessageData, type ToolArgument, type ToolConfig } from 'genkit';
 import { logger } from 'genkit/logging';
-import { describeThrown, quote, unavailable } from '../../errors.ts';
+import { describeThrown, quote } from '../../errors.ts';
 import { CURRENT_SESSION, viewOf, type Session } from '../../session/session.ts';
 import type { Memory } from '../../store/memory/contract.ts';
 import type { MemoryManager } from '../manager.ts';
 import { isMemoryTool } from '../memory-tool-names.ts';
+import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { MemoryScope } from '../scopes.ts';
 import { withinTime } from '../pipeline/ask-model.ts';
 import { isBlank, sameFactKey } from '../same-fact.ts';
@@ -23,31 +24,42 @@ export interface ToolSetting {
   /** Whether procedures are made. */
   readonly hasProcedures: boolean;
   readonly scopesOf: (turn: MemoryTurnScope) => readonly MemoryScope[];
+  readonly nearest: Pipeline['nearest'];
   /** Redacts a text as the agents' stores do. */
   readonly redact: (text: string) => Promise<string>;
 }
 
-/** Makes tools for one call of `generate`. `isUserAlone`: no tool, other than the memory tools, has answered since the user's message. */
-export type MakeTools = (isUserAlone: () => boolean) => ToolArgument[];
+/** The turn for which tools are made. */
+export interface ToolTurn {
+  /** Whether no tool, other than the memory tools, has answered since the user's message. */
+  readonly isUserAlone: () => boolean;
+  /** The future snapshot of the turn; `undefined`: it has none, or is unknown. */
+  readonly snapshotId?: string | undefined;
+}
+
+/** Makes tools for one turn. */
+export type MakeTools = (turn: ToolTurn) => ToolArgument[];
 
 const OWNERS = { user: 'this user', session: 'this conversation', app: 'what holds for all users' } as const;
 
 /** A longer fact would be cut. */
 const MAX_FACT = 2_000;
-/** After this time a tool answers without the memory store. */
-const TIMEOUT_MS = 10_000;
+/** After this time a fact is kept in the background, and the model is told that it may not be. */
+const CREATE_MS = 2_000;
+/** The time to search all memories and to remove one. */
+const FORGET_MS = 10_000;
 
 const NO_USER = 'Nothing can be remembered here, because it is not known who the user is.';
 
 /** Makes the tools. The model chooses only the words and the topic; the scope comes from the running session. */
 export function memoryTools(setting: ToolSetting): MakeTools {
-  const make: Record<MemoryToolName, (setting: ToolSetting) => (isUserAlone: () => boolean) => ToolArgument> = {
+  const make: Record<MemoryToolName, (setting: ToolSetting) => (turn: ToolTurn) => ToolArgument> = {
     load_memory: loadMemory,
     create_memory: createMemory,
     forget_memory: forgetMemory,
   };
   const makers = setting.settings.tools.map((name) => make[name](setting));
-  return (isUserAlone) => makers.map((maker) => maker(isUserAlone));
+  return (turn) => makers.map((maker) => maker(turn));
 }
 
 function loadMemory({ manager, settings, topics, hasProcedures, scopesOf }: ToolSetting) {
@@ -85,7 +97,7 @@ function loadMemory({ manager, settings, topics, hasProcedures, scopesOf }: Tool
     });
 }
 
-function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetting) {
+function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetting): (turn: ToolTurn) => ToolArgument {
   const config = {
     name: 'create_memory',
     description:
@@ -97,9 +109,10 @@ function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetti
     }),
     outputSchema: z.string(),
   };
-  return (isUserAlone: () => boolean): ToolArgument =>
+  return ({ isUserAlone, snapshotId }) =>
     answeringTool(
       config,
+      CREATE_MS,
       'It is not certain that it is remembered: the memory does not work just now.',
       async ({ memory, topic }, options) => {
         const turn = turnOf(options.context);
@@ -121,6 +134,7 @@ function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetti
             // After a tool has answered, the memory may repeat the tool's words and not the user's.
             type: isUserAlone() ? 'explicit' : 'implicit',
             ...(sessionId !== undefined && { sessionId }),
+            ...(snapshotId !== undefined && { snapshotId }),
           },
           wait: false,
         });
@@ -136,7 +150,7 @@ function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetti
 const LINE_END = /\s*\(\d\.\d\d, \d{4}-\d\d-\d\d\)$/;
 
 /** Removes what the user names, if a memory says that and nothing else: the model must not choose among memories that are only similar. */
-function forgetMemory({ manager, settings, scopesOf }: ToolSetting) {
+function forgetMemory({ manager, settings, scopesOf, nearest }: ToolSetting): (turn: ToolTurn) => ToolArgument {
   const config = {
     name: 'forget_memory',
     description:
@@ -146,11 +160,12 @@ function forgetMemory({ manager, settings, scopesOf }: ToolSetting) {
     }),
     outputSchema: z.string(),
   };
-  return (isUserAlone: () => boolean): ToolArgument =>
+  return ({ isUserAlone }) =>
     answeringTool(
       config,
+      FORGET_MS,
       'It is not certain that it is forgotten: the memory does not work just now. Ask again later.',
-      async ({ memory }, options) => {
+      async ({ memory }, options, abortSignal) => {
         // Memories of an app are not the user's own.
         const scopes = scopesOf(turnOf(options.context)).filter(({ kind }) => kind !== 'app');
         if (scopes.length === 0) return NO_USER;
@@ -161,14 +176,7 @@ function forgetMemory({ manager, settings, scopesOf }: ToolSetting) {
         let isForgotten = false;
         let isWaiting = false;
         for (const scope of scopes) {
-          const { memories, report } = await manager.search({
-            scope,
-            query: text,
-            k: settings.k,
-            deadlineMs: TIMEOUT_MS,
-          });
-          if (report.lexical !== 'done') throw unavailable('The memories could not be searched.');
-          for (const { memory: one } of memories) {
+          for (const one of await nearest(scope, text, { abortSignal })) {
             if (sameFactKey(one.text) !== sameFactKey(text)) {
               similar.push(one);
               continue;
@@ -189,16 +197,17 @@ function forgetMemory({ manager, settings, scopesOf }: ToolSetting) {
     );
 }
 
-/** A tool that answers `otherwise` if the memory store fails or hangs, so that the turn goes on. */
+/** A tool that answers `otherwise` if the memory store fails or takes longer, so that the turn goes on. */
 function answeringTool<Input extends z.ZodTypeAny>(
   config: ToolConfig<Input, z.ZodString>,
+  timeoutMs: number,
   otherwise: string,
-  run: (input: z.infer<Input>, options: { context?: ActionContext }) => Promise<string>,
+  run: (input: z.infer<Input>, options: { context?: ActionContext }, abortSignal: AbortSignal) => Promise<string>,
 ): ToolArgument {
   return dynamicTool(config, async (input, options) => {
     const { signal } = new AbortController();
     try {
-      return await withinTime('The memory store', TIMEOUT_MS, signal, () => run(input, options));
+      return await withinTime('The memory store', timeoutMs, signal, (abortSignal) => run(input, options, abortSignal));
     } catch (error) {
       logger.warn(`The tool ${config.name} could not be carried out. ${describeThrown(error)}`);
       return otherwise;

@@ -44,7 +44,7 @@ export async function sessionFacts(
   const elsewhere = new Set(note.ranges.flatMap(hashesOf));
   for (let position = 1; position <= read; position++) elsewhere.delete(hashAt(position));
   const isSaidBefore = ({ id: source, to = 0, sha256 }: MemorySource) =>
-    source === sessionId && to <= read && !elsewhere.has(sha256);
+    source === sessionId && to <= read && !elsewhere.has(shortHash(sha256));
   const facts = memories.filter((memory) => holdsAt(memory, Date.now()) && memory.sources.some(isSaidBefore));
   if (facts.length === 0) return undefined;
   const texts = facts.toSorted((a, b) => compareSaid(a, b, sessionId)).map(({ text }) => text);

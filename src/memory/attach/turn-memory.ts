@@ -12,7 +12,7 @@ import { placeBlocks } from './place.ts';
 import type { Retrieval } from './retrieve.ts';
 import { sessionFacts } from './session-facts.ts';
 import type { AttachSettings } from './settings.ts';
-import type { MemoryTurnReport } from './types.ts';
+import type { MemoryTurnReport, OpenedTurn } from './types.ts';
 
 /** Settings that all turns of a memory share. */
 export interface TurnSetting {
@@ -27,6 +27,7 @@ export class AttachedTurn implements TurnMemory {
   readonly #setting: TurnSetting;
   readonly #scopes: readonly MemoryScope[];
   readonly #sessionId: string | undefined;
+  readonly #snapshotId: string | undefined;
   readonly #started: Promise<StartedSearch | undefined> | undefined;
   #isUserAlone = true;
   #blocks: Promise<readonly MemoryBlock[]> | undefined;
@@ -34,17 +35,17 @@ export class AttachedTurn implements TurnMemory {
   constructor(
     setting: TurnSetting,
     scopes: readonly MemoryScope[],
-    sessionId: string | undefined,
-    started?: Promise<StartedSearch | undefined>,
+    { sessionId, snapshotId, started }: Pick<OpenedTurn, 'sessionId' | 'snapshotId' | 'started'>,
   ) {
     this.#setting = setting;
     this.#scopes = scopes;
     this.#sessionId = sessionId;
+    this.#snapshotId = snapshotId;
     this.#started = started;
   }
 
   tools(): ToolArgument[] {
-    return this.#setting.tools(() => this.#isUserAlone);
+    return this.#setting.tools({ isUserAlone: () => this.#isUserAlone, snapshotId: this.#snapshotId });
   }
 
   noteRequest({ messages }: GenerateRequest): void {

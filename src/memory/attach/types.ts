@@ -115,7 +115,7 @@ export interface AttachedMemory {
   ): StartedSearch | undefined;
 
   /** Begins a turn of an agent. @internal */
-  openTurn(turn: MemoryTurnScope & { readonly started?: Promise<StartedSearch | undefined> | undefined }): TurnMemory;
+  openTurn(turn: OpenedTurn): TurnMemory;
 
   /** Notes an agent with this memory. @internal */
   serve(agent: RememberingAgent): void;
@@ -130,6 +130,14 @@ export interface MemoryTurnScope {
   readonly sessionId?: string | undefined;
   /** The caller's context; `undefined`: there is none. */
   readonly context?: ActionContext | undefined;
+}
+
+/** A turn that begins. */
+export interface OpenedTurn extends MemoryTurnScope {
+  /** Its future snapshot; `undefined`: it is unknown. */
+  readonly snapshotId?: string | undefined;
+  /** The search that began while the session was read. */
+  readonly started?: Promise<StartedSearch | undefined> | undefined;
 }
 
 /** A turn that was saved. */

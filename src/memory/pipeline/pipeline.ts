@@ -12,7 +12,7 @@ export interface Pipeline extends MemorySettings {
   readonly nearest: (
     scope: MemoryScope,
     text: string,
-    options: { kind: Memory['kind']; abortSignal: AbortSignal },
+    options: { kind?: Memory['kind']; abortSignal: AbortSignal },
   ) => Promise<readonly Memory[]>;
   /** By memory id, the time of the last use that is not in the store yet. A commit that writes the memory removes the entry. */
   readonly usesOf: (scope: MemoryScope) => Map<string, string>;

@@ -97,9 +97,14 @@ export class MemorySearch {
    * Finds the memories that fit a query best. They are frozen.
    *
    * @param tenant Apart from the request, which may have come from a client.
+   * @param isPlain Without the application's rewriter, reranker and cache: these are for questions, not for texts to compare.
    * @throws `INVALID_ARGUMENT` for an invalid request; the reason of `abortSignal` when that aborts.
    */
-  async search(request: ScopeSearchRequest, tenant: MemoryStoreOptions = {}): Promise<MemorySearchResult> {
+  async search(
+    request: ScopeSearchRequest,
+    tenant: MemoryStoreOptions = {},
+    isPlain = false,
+  ): Promise<MemorySearchResult> {
     checkOptions('search', request, REQUEST);
     if (typeof request?.query !== 'string') throw invalidArgument('search needs a query.');
     const key = tenantScopeKey(this.#store, request.scope, tenant);
@@ -108,7 +113,7 @@ export class MemorySearch {
     const run = new SearchRun(
       {
         store: this.#store,
-        options: this.#options,
+        options: isPlain ? {} : this.#options,
         embed: this.#embed,
         weights: this.#weights,
         vocabulary: this.#vocabulary,

@@ -155,6 +155,45 @@ describe('the tools of a memory', () => {
     expect(await textsOf(memories)).toEqual(['The user is allergic to nuts.']);
   });
 
+  test('a fact that was kept on request names its branch, and goes with it', async () => {
+    const { memory, memories, scope, chat, sessions } = agentWithMemory({
+      attach: { tools: TOOLS },
+      memory: { model: undefined, generate: { everyTurns: 100 } },
+      replies: ['Hello.', calls('create_memory', { memory: 'The user plays golf.' }), 'Noted.'],
+    });
+    const talk = chat();
+    const { snapshotId: start } = await talk.send('Hello');
+    const { snapshotId: branch } = await talk.send('Remember that I play golf.');
+    await memory.settled();
+    const { items } = await memories.query({ scope: 'user', appName: 'default', userId: 'ada' });
+    expect(items.map((hit) => hit.memory.sources)).toMatchObject([[{ sessionId: talk.sessionId, snapshotId: branch }]]);
+    expect((await sessions.getSnapshot({ snapshotId: branch! }))!.parentId).toBe(start);
+    const source = talk.sessionId!;
+    expect(await memory.forgetSource({ scope, source, snapshotIds: [branch!] })).toMatchObject({ removed: 1 });
+    expect(await textsOf(memories)).toEqual([]);
+  });
+
+  test('the rewriter and the reranker of questions have no part in forgetting and in finding duplicates', async () => {
+    const asked: string[] = [];
+    const { memory, memories, scope, said, chat } = agentWithMemory({
+      memory: {
+        model: undefined,
+        search: {
+          rewriteQuery: async (query) => (asked.push(query), 'beverages'),
+          rerank: async (query, found) => (asked.push(query), found.map(() => 0)),
+        },
+      },
+      attach: { tools: ['forget_memory'], placement: { memories: 'tool' } },
+      replies: [calls('forget_memory', { memory: 'The user likes tea.' }), 'Done.'],
+    });
+    for (let i = 0; i < 2; i++) await memory.create({ scope, memory: 'The user likes tea.' });
+    expect(await textsOf(memories)).toEqual(['The user likes tea.']);
+    await chat().send('Forget the tea.');
+    expect(said.requests[1]!.messages.at(-1)!.content[0]!.toolResponse!.output).toBe('It is forgotten.');
+    expect(await textsOf(memories)).toEqual([]);
+    expect(asked).toEqual([]);
+  });
+
   test('loading a memory counts as its use', async () => {
     const { memory, memories, scope, clock, chat } = agentWithMemory({
       attach: { scope: ['user', 'app'], placement: { memories: 'tool' }, preload: { k: 1 } },

@@ -621,7 +621,7 @@ describe('one session', () => {
 
 describe('where a fact comes from', () => {
   test('decides its trust: what the user asks to remember counts more, what the assistant alone says is not learned', async () => {
-    const { memory, scope, store } = setUp({
+    const { memory, scope, store, reports } = setUp({
       replies: [
         extraction(
           { text: 'The user likes tea.', messages: [0] },
@@ -641,6 +641,7 @@ describe('where a fact comes from', () => {
       ['The user is called Ada.', 0.9, 'explicit', 2, 3],
       ['The user likes tea.', 0.6, 'implicit', 0, 1],
     ]);
+    expect(reports).toMatchObject([{ type: 'committed', changes: { created: 2, ignored: 1 } }]);
   });
 
   test('what tools answer is read on request alone, apart, and expires after an hour', async () => {
@@ -777,6 +778,20 @@ describe('branches', () => {
     expect(await memory.forgetSource({ scope, source: 's', snapshotIds: ['b1'] })).toMatchObject({ removed: 1 });
     expect(await textsOf(store)).toEqual(['I like red.', 'I like tea.']);
   });
+});
+
+test('of a fact that is said again and again the last time counts, also after a hundred', async () => {
+  const { memory, clock, scope, store } = setUp({ model: undefined });
+  for (const day of range(0, 130)) {
+    clock.now += DAY;
+    const source = { id: `day ${day}`, type: 'implicit' as const };
+    await memory.ingest({ scope, source, memories: ['The user likes tea.'], wait: true });
+  }
+  const [{ sources }] = (await all(store)) as [Memory];
+  expect(sources).toHaveLength(100);
+  expect(sources.at(-1)).toMatchObject({ id: 'day 129', at: new Date(clock.now).toISOString() });
+  for (const day of range(0, 100)) await memory.forgetSource({ scope, source: `day ${day}` });
+  expect(await textsOf(store)).toEqual(['The user likes tea.']);
 });
 
 test('the least trusted source goes when a memory has too many', async () => {

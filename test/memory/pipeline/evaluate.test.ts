@@ -124,7 +124,6 @@ describe('evaluateTasks', () => {
   test.each([
     [{ score: true }, 1],
     [{ score: false }, 0],
-    [{ score: 0.9 }, 0],
     [{ score: 0.1, status: 'PASS' }, 1],
     [[{ status: 'PASS' }, { status: 'FAIL' }], 0],
   ])('counts %j as %i successes', async (evaluation, success) => {
@@ -168,12 +167,34 @@ describe('evaluateTasks', () => {
     expect((await set.store.listJobs()).items).toEqual([]);
   });
 
+  test('learns for its own users where the default is that no consent is given', async () => {
+    const { memory, answer } = withAgent({ consent: 'off' });
+    expect(await memory.evaluateTasks({ tasks: [paris], answer, evaluator: judge })).toMatchObject({ success: 1 });
+  });
+
   test('throws when no task has a result', async () => {
-    const { memory, judged, answer } = withAgent({ consent: 'off' });
+    const { memory, judged, answer } = withAgent({
+      redact: () => {
+        throw new Error('The redactor is away.');
+      },
+    });
     const run = memory.evaluateTasks({ tasks: [paris], answer, evaluator: judge });
-    await expect(run).rejects.toThrow("no task has a result. Learning from session 0 ended as 'refused'.");
+    await expect(run).rejects.toThrow('no task has a result. The redactor is away.');
     expect(judged).not.toHaveBeenCalled();
   });
+
+  test.each([{ score: 0.9 }, { score: 'good' }, { score: true, status: 'UNKNOWN' }])(
+    'takes %j for no result, and says what is missing',
+    async (evaluation) => {
+      const { ai, memory, answer } = withAgent();
+      ai.defineEvaluator({ name: 'vague', displayName: 'vague', definition: 'vague' }, async ({ testCaseId }) => ({
+        testCaseId,
+        evaluation: evaluation as { score: boolean },
+      }));
+      const run = memory.evaluateTasks({ tasks: [paris], answer, evaluator: 'vague' });
+      await expect(run).rejects.toThrow('let it set a status');
+    },
+  );
 
   test('touches no user that is not its own', async () => {
     const { memory, scope, store, answer } = withAgent({ userId: () => 'ada' });

@@ -281,30 +281,6 @@ describe('quarantine', () => {
     },
   );
 
-  test('a reranker and a rewriter that hang cost a job time, and nothing else', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
-    const asked: string[] = [];
-    const hang = (name: string) => () => {
-      asked.push(name);
-      return new Promise<never>(() => {});
-    };
-    const { memory, scope, store } = setUp({
-      now: () => Date.now(),
-      limits: { timeoutMs: 1_000 },
-      search: { rerank: hang('rerank'), rewriteQuery: hang('rewrite') },
-      replies: [operations({ new: 1, op: 'CREATE' })],
-    });
-    await store.commit(ID, [{ op: 'put', memory: draft('known', 'The user likes green tea.') }]);
-    const ingesting = memory.ingest({ scope, source, memories: ['The user likes tea.'], wait: true });
-    await until(() => asked.length === 1);
-    await vi.advanceTimersByTimeAsync(500);
-    await until(() => asked.length === 2);
-    await vi.advanceTimersByTimeAsync(250);
-    expect(asked).toEqual(['rewrite', 'rerank']);
-    expect(await ingesting).toMatchObject({ status: 'committed' });
-    expect(await textsOf(store)).toContain('The user likes tea.');
-  });
-
   test('a privacy rule is a guard too', async () => {
     const { memory, scope } = setUp({ guards: piiRules() });
     await memory.ingest({ scope, source, memories: ['The user has anna@example.com'], wait: true });

@@ -27,7 +27,17 @@ describe('ingest', () => {
     expect(found!.memory).toMatchObject({
       topics: ['USER_PREFERENCES'],
       confidence: 0.6,
-      sources: [{ id: 'session-1', type: 'implicit', trust: 0.6, sessionId: 'session-1', from: 0, to: 2 }],
+      sources: [
+        {
+          id: 'session-1',
+          type: 'implicit',
+          trust: 0.6,
+          sessionId: 'session-1',
+          from: 0,
+          to: 2,
+          sha256: expect.stringMatching(/^[\da-f]{64}$/),
+        },
+      ],
     });
   });
 

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FileMemoryStore } from 'genkitx-agents/memory';
+import { FileMemoryStore, processMemoryJobs } from 'genkitx-agents/memory';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { draft } from '../attach/support.ts';
 import { ADA, DAY, everything, ID, livingIn, range, setUp, textsOf } from './support.ts';
@@ -41,6 +41,18 @@ describe('prune', () => {
     const [used] = await store.get(ID, [memories[0]!.memory.id]);
     expect(used).toMatchObject({ lastUsedAt: '2026-01-04T00:00:00.000Z' });
     await memory.prune({ unusedMs: 1.5 * DAY }, { scope });
+    expect(await textsOf(store)).toEqual(['Something else entirely.', 'The first fact.', 'The third matter.']);
+  });
+
+  test('keeps what another process has used, which works on no jobs', async () => {
+    const { memory: worker, scope, store, clock } = await three();
+    const { memory: web } = setUp({ model: undefined, store, worker: false, now: () => clock.now });
+    const { memories } = await web.search({ scope, query: 'first fact' });
+    web.noteUse(scope, [memories[0]!.memory.id]);
+    await web.ingest({ scope, source: { id: 'next' }, memories: ['Something else entirely.'] });
+    await web.close();
+    await processMemoryJobs(worker);
+    await worker.prune({ unusedMs: 1.5 * DAY }, { scope });
     expect(await textsOf(store)).toEqual(['Something else entirely.', 'The first fact.', 'The third matter.']);
   });
 

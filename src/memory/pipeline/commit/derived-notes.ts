@@ -5,6 +5,7 @@ import type { MemoryOperation } from '../../../store/memory/contract.ts';
 import type { ScopeTarget } from '../../scopes.ts';
 import { MalformedAnswerError, type AskModel } from '../ask-model.ts';
 import type { LearnContext } from '../extract/learn.ts';
+import type { Guard } from '../guard/judge-text.ts';
 import { NOTES, type Pipeline } from '../pipeline.ts';
 
 /** The most memories that a first profile is made of. */
@@ -22,28 +23,50 @@ export async function readDerived(
   return { ...rest, ...(parsed.success && { profile: parsed.data as Json }) };
 }
 
-/** Writes the summary, and the profile if there are new facts and a model. */
+/**
+ * Writes the summary, and the profile if there are new facts and a model.
+ *
+ * @param guard Stops what the model adds to them. `undefined`: a person has approved the fact that they are made of.
+ */
 export async function derivedNotes(
   pipeline: Pipeline,
   work: ScopeTarget & LearnContext,
+  guard: Guard | undefined,
   profile: Json | undefined,
   { facts, summary }: { readonly facts: readonly string[]; readonly summary: string | undefined },
 ): Promise<MemoryOperation[]> {
-  const notes = summary === undefined ? [] : [derivedNote('summary', summary)];
+  const notes: MemoryOperation[] = [];
+  const stopped = summary === undefined ? undefined : await guard?.(summary, 'memory', 'implicit');
+  if (stopped !== undefined)
+    logger.warn(`The summary stays as it was, because the model's next one was stopped. ${stopped}`);
+  else if (summary !== undefined) notes.push(derivedNote('summary', summary));
   const { ask } = work;
   if (!ask || !pipeline.profile || facts.length === 0) return notes;
+  let next: Json | undefined;
+  // Without the facts a profile would be wrong; the next one is made of the memories.
+  const leaveOut = (reason: string) => logger.warn(`The profile is removed; the next facts make a new one. ${reason}`);
   try {
-    return [...notes, derivedNote('profile', await nextProfile(pipeline, work, ask, profile, facts))];
+    const made = await nextProfile(pipeline, work, ask, profile, facts);
+    const before = new Set(textsIn(profile));
+    const added = textsIn(made).filter((text) => !before.has(text));
+    const reason = await guard?.(added.join('\n'), 'memory', 'implicit');
+    if (reason === undefined) next = made;
+    else leaveOut(reason);
   } catch (error) {
     if (!(error instanceof MalformedAnswerError)) throw error;
-    // Without the facts a profile would be wrong; the next one is made of the memories.
-    logger.warn(`A profile is removed, because the model could not make the next one. ${error.message}`);
-    return [...notes, derivedNote('profile', undefined)];
+    leaveOut(error.message);
   }
+  return [...notes, derivedNote('profile', next)];
 }
 
 function derivedNote(key: 'profile' | 'summary', value: Json | undefined): MemoryOperation {
   return { op: 'note', kind: NOTES.derived, key, value };
+}
+
+/** The texts of a value, also those that are names of members. */
+function textsIn(value: Json | undefined): string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.entries(value).flat().flatMap(textsIn) : [];
 }
 
 /** Asks the model to update the profile with new facts. A first profile is also made of the latest memories. */

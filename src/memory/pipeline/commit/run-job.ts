@@ -15,10 +15,10 @@ import {
   type LearningState,
   type SplitJob,
 } from '../records/learning-state.ts';
-import { guardOf } from '../guard/judge-text.ts';
+import { guardOf, type Guard } from '../guard/judge-text.ts';
 import { quarantineNotes } from '../records/quarantine-note.ts';
 import { procedureMark, unreadRanges, hashInRange, type SourceNote } from '../records/ranges.ts';
-import { outsideDeadJobs, parseJobInput, partOf, withInput, type JobInput } from '../records/job-input.ts';
+import { MOST_USES, outsideDeadJobs, parseJobInput, partOf, withInput, type JobInput } from '../records/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { derivedNotes, readDerived } from './derived-notes.ts';
 
@@ -26,8 +26,6 @@ import { derivedNotes, readDerived } from './derived-notes.ts';
 const MOST_CANDIDATES = 30;
 /** The most commits of one attempt that are refused because of other commits. Then the attempt fails. */
 const MOST_REFUSED = 20;
-/** The most memories whose last use one commit writes. */
-const MOST_USES = 10;
 /**
  * A use is written only if the memory was last written this long before it, because each write is a revision with all sources. `updatedAt`
  * is at least as late as `lastUsedAt`.
@@ -64,6 +62,7 @@ class JobRun {
   readonly #work: JobWork;
   readonly #hold: MemoryJobHold;
   readonly #input: JobInput;
+  readonly #guard: Guard;
   #learned: Learned | undefined;
   /** The summary and the messages that {@link JobRun.#learned} was learned from. */
   #learnedFrom: string | undefined;
@@ -76,6 +75,7 @@ class JobRun {
     this.#work = work;
     this.#hold = { id: work.job.id, owner };
     this.#input = parseJobInput(work.job);
+    this.#guard = guardOf(work, this.#input.task, pipeline);
   }
 
   async run(): Promise<JobOutcome> {
@@ -170,7 +170,7 @@ class JobRun {
       nearest: ({ text, kind }) => nearest(scope, text, { kind, abortSignal: signal }),
       get: (ids) => store.get(id, ids, options),
       ask,
-      guard: guardOf(this.#work, this.#input.task, this.#pipeline),
+      guard: this.#guard,
       maxInvalidations,
     });
   }
@@ -205,7 +205,9 @@ class JobRun {
     if (!learned || !isLast) operations.push(left);
     const isKept = isLast || left.value !== undefined;
     const news = { facts: textsOf(working.changed), summary: isKept ? learned?.summary : undefined };
-    operations.push(...(await derivedNotes(this.#pipeline, this.#work, profile, news)));
+    operations.push(
+      ...(await derivedNotes(this.#pipeline, this.#work, input.isApproved ? undefined : this.#guard, profile, news)),
+    );
     await store.commit(id, operations, {
       ...options,
       expectedRevision: revision,
@@ -214,7 +216,8 @@ class JobRun {
     });
     this.#rest = isKept ? NOTHING_LEFT : rest;
     for (const operation of operations) if (operation.op === 'put') usesOf(scope).delete(operation.memory.id);
-    const counts = { ...working.counts, quarantined: quarantined.length };
+    const ignored = working.counts.ignored + (learned?.ignored ?? 0);
+    const counts = { ...working.counts, ignored, quarantined: quarantined.length };
     for (const [name, count] of Object.entries(counts)) this.#counts[name as keyof MemoryChangeCounts] += count;
     saveIndex(scope);
     if (isLast) report({ type: 'committed', scope, sourceId: job.sourceId, jobId: job.id, changes: this.#counts });
@@ -231,6 +234,8 @@ class JobRun {
       ...(vectors && { vector: vectors[i]! }),
     }));
     const uses = this.#pipeline.usesOf(scope);
+    for (const [used, at] of Object.entries(this.#input.uses ?? {}))
+      if (at > (uses.get(used) ?? '')) uses.set(used, at);
     const others = [...uses.keys()].filter((used) => changed.every((one) => one.id !== used)).slice(0, MOST_USES);
     if (others.length === 0) return puts;
     const memories = await this.#pipeline.store.get(id, others, options);

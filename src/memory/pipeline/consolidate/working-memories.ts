@@ -182,7 +182,7 @@ export class WorkingMemories {
   #addSource(memory: MemoryDraft, candidate: Candidate, members: Partial<MemoryDraft>): void {
     const next = withSources(memory, [...memory.sources, candidate.source]);
     const change = exceedsLimits(next.sources)
-      ? { sources: memory.sources }
+      ? { sources: withNewest(memory.sources, candidate.source) }
       : { topics: [...new Set([...memory.topics, ...candidate.topics])] };
     this.#put({ ...next, ...change, ...mergedMembers(memory, candidate), ...members });
     this.counts.updated++;
@@ -259,6 +259,15 @@ function withinLimits(sources: readonly MemorySource[]): MemorySource[] {
     );
   }
   return kept;
+}
+
+/** The sources, with a further one in place of the oldest that says the same with no more trust. Without such a one, as they are. */
+function withNewest(sources: readonly MemorySource[], source: MemorySource): readonly MemorySource[] {
+  const oldest = sources.findIndex(
+    (one) => one.trust <= source.trust && one.data === undefined && isSameFact(one.statement, source.statement),
+  );
+  const renewed = oldest < 0 ? sources : [...sources.toSpliced(oldest, 1), source];
+  return exceedsLimits(renewed) ? sources : renewed;
 }
 
 /** Whether these are more sources than a memory may have. */

@@ -23,7 +23,10 @@ const Extraction = z.object({
           .max(2_000)
           .describe('One fact, in the third person, understandable without the conversation'),
         topics: z.array(z.string()).describe('Labels of the topics that it fits'),
-        messages: z.array(z.number().int()).optional().describe('Numbers of the messages that say it'),
+        messages: z
+          .array(z.number().int())
+          .optional()
+          .describe("Numbers of the messages that say it; one of the user's must be among them"),
         importance: z.number().min(0).max(1).optional().describe('1: must never be forgotten; 0: trivial'),
         explicit: z.boolean().optional().describe('The user asks to remember it'),
         data: z.unknown().optional().describe("In the shape of the topic's schema, if it has one"),

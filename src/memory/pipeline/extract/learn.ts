@@ -9,7 +9,6 @@ import type { MemoryFact } from '../../types.ts';
 import { procedureText } from './procedures.ts';
 import { guardOf, type Guard } from '../guard/judge-text.ts';
 import type { Quarantined } from '../records/quarantine-note.ts';
-import { hashInRange } from '../records/ranges.ts';
 import type { FactsInput, JobInput, LearnInput } from '../records/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { withinTime, type AskModel } from '../ask-model.ts';
@@ -20,6 +19,8 @@ import { distillProcedure, extractFacts, withoutPersons, type Extracted } from '
 export interface Learned {
   readonly candidates: readonly Candidate[];
   readonly quarantined: readonly Quarantined[];
+  /** Facts that only the assistant states. */
+  readonly ignored?: number;
   readonly summary?: string | undefined;
 }
 
@@ -99,7 +100,7 @@ async function learnFromMessages(
     if (reason === undefined) passed.push({ position, message });
     else quarantined.push({ reason, at: new Date(pipeline.now()).toISOString(), source, message, position, task });
   }
-  const origin = originOf(pipeline, input, hashInRange(range, range.to)!);
+  const origin = originOf(pipeline, input, input.sha256s.at(-1)!);
   if (task === 'procedure') {
     const candidates = passed.length === 0 ? [] : [await procedureCandidate(context, input, passed, origin)];
     return { candidates, quarantined };
@@ -114,9 +115,10 @@ async function learnFromMessages(
     return type === undefined ? [] : [candidateOf(fact, type, rangeOf(fact, input), origin)];
   });
   const answers = passed.flatMap(toolAnswers);
+  const ignored = facts.length - candidates.length;
   const fromTools = await extract({ ...pipeline, summary: false }, context, answers, source.at, undefined);
   for (const fact of fromTools.facts) candidates.push(candidateOf(fact, 'tool', rangeOf(fact, input), origin));
-  return { candidates, quarantined, summary: next };
+  return { candidates, quarantined, ignored, summary: next };
 }
 
 /** The facts in messages, by the application's extractor or by the model. */

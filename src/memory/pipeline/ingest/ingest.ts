@@ -3,7 +3,14 @@ import { invalidArgument } from '../../../errors.ts';
 import { assertId } from '../../../snapshot/ids.ts';
 import type { IngestOptions, IngestResult, MemoryFact } from '../../types.ts';
 import { beginEpoch, readLearningState } from '../records/learning-state.ts';
-import { jobId, jobInputValue, outsideDeadJobs, type JobInput, type JobSource } from '../records/job-input.ts';
+import {
+  jobId,
+  jobInputValue,
+  MOST_USES,
+  outsideDeadJobs,
+  type JobInput,
+  type JobSource,
+} from '../records/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { factsInputs, learnInputs } from './plan-jobs.ts';
 import type { SourceNote } from '../records/ranges.ts';
@@ -81,16 +88,22 @@ export async function enqueue(
 }
 
 async function addInputs(
-  { store, limits, now, report, countRefusal }: Pipeline,
+  { store, limits, now, report, countRefusal, usesOf }: Pipeline,
   { scope, id, options }: ScopeTarget,
   inputs: readonly JobInput[],
 ): Promise<Enqueued> {
+  const uses = usesOf(scope);
   const jobIds: string[] = [];
   const openIds: string[] = [];
   for (const input of inputs) {
-    const job = { id: jobId(id, input), scope: id, input: jobInputValue(input), sourceId: input.source.id };
+    const noted = [...uses].slice(0, MOST_USES);
+    const carrying = noted.length === 0 ? input : { ...input, uses: Object.fromEntries(noted) };
+    const job = { id: jobId(id, input), scope: id, input: jobInputValue(carrying), sourceId: input.source.id };
     const added = await store.addJob(job, { ...options, maxJobs: limits.maxJobs, now: now() });
-    if (added === 'added') jobIds.push(job.id);
+    if (added === 'added') {
+      jobIds.push(job.id);
+      for (const [used, at] of noted) if (uses.get(used) === at) uses.delete(used);
+    }
     if (added !== 'full') {
       openIds.push(job.id);
       continue;

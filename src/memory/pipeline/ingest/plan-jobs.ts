@@ -36,9 +36,16 @@ export function learnInputs(
   const inputs = ranges.flatMap((range) => {
     const small = messages.slice(range.from, range.to).map(smallMessage);
     return portions(range, small, log, task).map(({ from, to }): LearnInput => {
-      const hashes = Array.from({ length: to - from }, (_, i) => hashAt(from + i + 1)).join('');
-      const part = small.slice(from - range.from, to - range.from);
-      return { version: 1, task, source, range: { from, to, base: hashAt(from), hashes }, messages: part };
+      const sha256s = Array.from({ length: to - from }, (_, i) => log.prefixHash(from + i + 1));
+      const read = { from, to, base: hashAt(from), hashes: sha256s.map(shortHash).join('') };
+      return {
+        version: 1,
+        task,
+        source,
+        range: read,
+        messages: small.slice(from - range.from, to - range.from),
+        sha256s,
+      };
     });
   });
   return task === 'procedure' ? inputs.filter((input) => !note.seen.includes(procedureMark(input.range))) : inputs;

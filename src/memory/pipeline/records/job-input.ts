@@ -19,11 +19,16 @@ import {
   type SourceNote,
 } from './ranges.ts';
 
+/** The most uses of memories that a job carries, and that a commit writes. */
+export const MOST_USES = 10;
+
 /** The source of a job's facts. */
 export type JobSource = IngestSource & { readonly at: string };
 
 interface AnyInput {
   readonly version: 1;
+  /** By memory id, uses that the process which adds the job has noted: another one may carry the job out. */
+  readonly uses?: Readonly<Record<string, string>>;
   /** `LearningState.epoch` when the work began. */
   readonly epoch?: string;
   readonly source: JobSource;
@@ -37,6 +42,8 @@ export interface LearnInput extends AnyInput {
   readonly range: ReadRange;
   /** The messages of the range, redacted. */
   readonly messages: readonly MessageData[];
+  /** For each of them, the hash of all messages up to it. */
+  readonly sha256s: readonly string[];
 }
 
 /** Facts to keep; approved ones are candidates. */
@@ -101,8 +108,13 @@ export function sha256Of(value: unknown): string {
 
 /** An input for a part of the messages. */
 export function partOf(input: LearnInput, part: Range): LearnInput {
-  const { range, messages } = input;
-  const { from, to } = part;
-  if (from === range.from && to === range.to) return input;
-  return { ...input, range: rangePart(range, part), messages: messages.slice(from - range.from, to - range.from) };
+  const { range, messages, sha256s } = input;
+  const [from, to] = [part.from - range.from, part.to - range.from];
+  if (from === 0 && to === messages.length) return input;
+  return {
+    ...input,
+    range: rangePart(range, part),
+    messages: messages.slice(from, to),
+    sha256s: sha256s.slice(from, to),
+  };
 }
