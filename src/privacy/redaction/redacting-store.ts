@@ -72,7 +72,7 @@ export function redacting<S = unknown>(
   const settings = checkRedacting('redacting', options);
   if (typeof (store as Partial<SnapshotStore<S>> | undefined)?.getSnapshot !== 'function' || !keepsRecords(store)) {
     throw invalidArgument(
-      'redacting needs a store that keeps session records (capabilities.records), as those of this package do.',
+      'redacting needs a store that keeps session records (capabilities.records), as the session stores of this package do. Memories are redacted by the option redact of memoryManager.',
     );
   }
   return new RedactingStore<S>(store as InnerStore<S>, settings);

@@ -16,6 +16,7 @@ export const memories: MemorySubject = {
         validTo: isoOf(START + 1e12),
         expiresAt: isoOf(START + 2e12),
         approvedAt: isoOf(START),
+        lastUsedAt: isoOf(START),
         successes: { times: 3 },
         dropped: undefined,
       });

@@ -197,6 +197,9 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
       return (await sound.get(...args)).map((memory) => without(memory, 'approvedAt'));
     },
   })),
+  mutant('loses when a memory was last used', 'memories', (sound) => ({
+    get: async (...args) => (await sound.get(...args)).map((memory) => without(memory, 'lastUsedAt')),
+  })),
   mutant('answers the present for any `asOf`', 'queries', (sound) => ({
     query: (scope, query) => sound.query(scope, without(query, 'asOf')),
   })),
