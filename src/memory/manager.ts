@@ -370,8 +370,9 @@ export class MemoryManager {
       options: { context?: ActionContext; state?: MemoryJob['state']; scope?: MemoryScope } = {},
     ): Promise<MemoryJob[]> => {
       checkOptions('jobs.list', options, { context: isObject, state: isAny, scope: isAny });
+      checkNamedScope('jobs.list', options);
       const { context, state, scope } = options;
-      const { id, options: tenant } = scope ? targetOf(scope) : { id: undefined, options: { context } };
+      const { id, options: tenant } = scope === undefined ? { id: undefined, options: { context } } : targetOf(scope);
       const found: MemoryJob[] = [];
       for await (const job of jobsOf(this.#pipeline, { ...tenant, state, scope: id })) found.push(job);
       return found;
@@ -460,6 +461,7 @@ export class MemoryManager {
   ): Promise<PrunedMemories> {
     checkPolicy(policy);
     checkOptions('prune', options, { scope: isAny, context: isObject, dryRun: isBoolean });
+    checkNamedScope('prune', options);
     const { scope, context, dryRun = false } = options;
     if (scope !== undefined) return pruneScope(this.#pipeline, targetOf(scope), policy, dryRun);
     const at = context ? { context } : {};
@@ -656,6 +658,12 @@ export class MemoryManager {
 
 /** A text, or an object, whose members `ingest` checks. */
 const isFact: OptionCheck = (value) => (typeof value === 'string' ? isText(value) : isObject(value));
+
+/** Refuses a scope that is there but `undefined`: without a scope the call is about all users. */
+function checkNamedScope(method: string, options: { readonly scope?: MemoryScope }): void {
+  if ('scope' in options && options.scope === undefined)
+    throw invalidArgument(`${method}: scope is undefined. Leave it out for all scopes of the tenant.`);
+}
 
 /** Keeps the work in a set until it ends. */
 function track<T>(running: Set<Promise<unknown>>, work: Promise<T>): Promise<T> {

@@ -10,7 +10,7 @@ import type {
   MemorySource,
   PutMemory,
 } from '../../store/memory/contract.ts';
-import { withConfidence, withSources } from '../pipeline/consolidate/confidence.ts';
+import { trustOf, withConfidence, withSources } from '../pipeline/consolidate/confidence.ts';
 import { isBlank, sameFactKey } from '../same-fact.ts';
 import { procedureOf } from '../pipeline/extract/procedures.ts';
 import { withoutEnd, strongestStatement } from '../pipeline/consolidate/working-memories.ts';
@@ -186,18 +186,22 @@ export class SourceRemoval {
     const made = await this.#regenerate(affected.filter(isLeft));
     const steps: MemoryOperation[][] = [];
     // First, because they are found by what they name. Once that is removed, a later call would not find them.
+    const orphans: MemoryDraft[] = made.map(({ memory }) => memory);
     if (removed.size > 0) {
-      const isReplaced = new Set(affected.map(({ id }) => id));
-      for await (const memory of memoriesOf(this.#pipeline, this.#work)) {
-        const next = withNewSuccessor(memory, removed);
-        if (next !== memory && !isReplaced.has(memory.id)) steps.push([{ op: 'put', memory: next }]);
-      }
+      const isAffected = new Set(affected.map(({ id }) => id));
+      for await (const memory of memoriesOf(this.#pipeline, this.#work))
+        if (!isAffected.has(memory.id)) orphans.push(memory);
     }
-    for (const put of made)
+    const next = withNewSuccessors(orphans, removed);
+    const isMade = new Set(made.map(({ memory }) => memory.id));
+    for (const [id, memory] of next) if (!isMade.has(id)) steps.push([{ op: 'put', memory }]);
+    for (const put of made) {
+      const { id } = put.memory;
       steps.push([
-        { op: 'remove', id: put.memory.id },
-        { ...put, memory: withNewSuccessor(put.memory, removed) },
+        { op: 'remove', id },
+        { ...put, memory: next.get(id) ?? put.memory },
       ]);
+    }
     for (const id of removed.keys()) steps.push([{ op: 'remove', id }]);
     return steps;
   }
@@ -298,13 +302,40 @@ export class SourceRemoval {
 }
 
 /**
- * The memory as it is once others are removed. If the one that superseded it is, the one that superseded that takes its place; without one the
- * memory holds again.
+ * The memories that change once others are removed, by id. A memory that was superseded by a removed one is superseded by the one that
+ * superseded that. Without one it holds again, with those that the removed memory replaced at the same time. If it replaced others at another
+ * time, these may say otherwise: then the strongest comes back, and the others are superseded by it.
  */
-function withNewSuccessor(memory: MemoryDraft, removed: Removed): MemoryDraft {
-  const { supersededBy } = memory;
-  if (supersededBy === undefined || !removed.has(supersededBy)) return memory;
-  let id: string | undefined = supersededBy;
-  while (id !== undefined && removed.has(id)) id = removed.get(id);
-  return id === undefined ? withConfidence(withoutEnd(memory)) : { ...memory, supersededBy: id };
+function withNewSuccessors(memories: Iterable<MemoryDraft>, removed: Removed): Map<string, MemoryDraft> {
+  const next = new Map<string, MemoryDraft>();
+  const back = new Map<string, MemoryDraft[]>();
+  for (const memory of memories) {
+    let id = memory.supersededBy;
+    if (id === undefined || !removed.has(id)) continue;
+    let last = id;
+    while (id !== undefined && removed.has(id)) [last, id] = [id, removed.get(id)];
+    if (id !== undefined) next.set(memory.id, { ...memory, supersededBy: id });
+    else back.set(last, [...(back.get(last) ?? []), memory]);
+  }
+  for (const group of back.values()) {
+    const best = group.reduce((one, other) => (isStronger(other, one) ? other : one));
+    // Replaced at once, or stated at once and never accepted.
+    const holdsWithBest = ({ validFrom, validTo }: MemoryDraft) =>
+      validTo === best.validTo && validTo! > validFrom === best.validTo! > best.validFrom;
+    for (const memory of group) {
+      const isBack = holdsWithBest(memory);
+      next.set(memory.id, isBack ? withConfidence(withoutEnd(memory)) : { ...memory, supersededBy: best.id });
+    }
+  }
+  return next;
+}
+
+/** By trust, then by the time of the last source. */
+function isStronger(a: MemoryDraft, b: MemoryDraft): boolean {
+  const [trustA, trustB] = [trustOf(a), trustOf(b)];
+  return trustA === trustB ? lastAt(a) > lastAt(b) : trustA > trustB;
+}
+
+function lastAt({ sources }: MemoryDraft): string {
+  return sources.reduce((last, { at }) => (at > last ? at : last), '');
 }

@@ -43,6 +43,34 @@ describe('a job that fails', () => {
     expect(await memory.jobs.list()).toEqual([]);
   });
 
+  test('or is enqueued while a caller waits for another of its scope, is carried out after that', async () => {
+    let goOn!: () => void;
+    const mayGoOn = new Promise<void>((resolve) => (goOn = resolve));
+    const read: string[] = [];
+    const { memory, scope, store } = setUp({
+      model: undefined,
+      extract: async ({ messages: [message] }) => {
+        const { text } = message!.content[0]!;
+        read.push(text!);
+        if (text === 'First.') await mayGoOn;
+        return [text!];
+      },
+    });
+    const looks = vi.spyOn(store, 'listJobs');
+    const first = memory.ingest({ scope, source: { id: 'a' }, messages: [user('First.')], wait: true });
+    await until(() => read.length === 1);
+    expect(await memory.ingest({ scope, source: { id: 'b' }, messages: [user('Second.')] })).toMatchObject({
+      status: 'queued',
+    });
+    // The background has found the scope taken.
+    await until(() => looks.mock.calls.length > 0);
+    goOn();
+    expect(await first).toMatchObject({ status: 'committed' });
+    await memory.settled();
+    expect(read).toEqual(['First.', 'Second.']);
+    expect(await memory.jobs.list()).toEqual([]);
+  });
+
   test('and is dead can be discarded: nothing of it is left, and its messages are not learned later', async () => {
     const limits = { maxAttempts: 1 };
     const { memory, model, scope, store } = setUp({ replies: [fails], limits, worker: false });

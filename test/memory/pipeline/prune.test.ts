@@ -33,6 +33,17 @@ describe('prune', () => {
     expect(await textsOf(store)).toHaveLength(3 - gone);
   });
 
+  test.each([undefined, null, ''])(
+    'refuses %j in place of a scope: without one it would be about all users',
+    async (scope) => {
+      const { memory, store } = await three();
+      const none = { scope: scope as never };
+      await expect(memory.prune({ maxMemories: 0 }, none)).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
+      await expect(memory.jobs.list(none)).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
+      expect(await textsOf(store)).toHaveLength(3);
+    },
+  );
+
   test('keeps what was used', async () => {
     const { memory, scope, store } = await three();
     const { memories } = await memory.search({ scope, query: 'first fact' });

@@ -97,6 +97,13 @@ describe('restore', () => {
     expect(await textsOf(store)).toEqual(['The user lives in Paris.']);
   });
 
+  test('ends the memory that holds, also after one between them was removed', async () => {
+    const { memory, scope, store, idOf } = await livingIn('Rome', 'Oslo', 'Graz');
+    await memory.remove({ scope, id: idOf('Oslo') });
+    await memory.restore({ scope, id: idOf('Rome') });
+    expect(await textsOf(store)).toEqual(['The user lives in Rome.']);
+  });
+
   test('takes the profile and the summary along', async () => {
     const { memory, scope, store, idOf } = await livingIn('Paris', 'Berlin');
     const note = (key: string) => ({ op: 'note', kind: NOTES.derived, key, value: 'Berlin' }) as const;
@@ -232,6 +239,22 @@ describe('forgetSource', () => {
     await memory.ingest({ scope, source: { id: 'b' }, memories: ['The user lives in Berlin.'], wait: true });
     expect(await textsOf(store)).toEqual(['The user lives in Berlin.']);
     expect(await memory.forgetSource({ scope, source: 'b' })).toMatchObject({ removed: 1, reinstated: 1 });
+    expect(await textsOf(store)).toEqual(['The user lives in Paris.']);
+  });
+
+  test('brings back one of those that contradict each other: the most trusted, then the latest', async () => {
+    const { memory, clock, scope, store } = setUp({ otherwise: operations({ new: 1, op: 'DELETE', existing: [1] }) });
+    const say = async (id: string, type: 'implicit' | 'explicit', city: string) => {
+      clock.now += 1000;
+      await memory.ingest({ scope, source: { id, type }, memories: [`The user lives in ${city}.`], wait: true });
+    };
+    await say('a', 'implicit', 'Paris');
+    await say('b', 'explicit', 'Graz');
+    await say('c', 'implicit', 'Berlin');
+    expect(await textsOf(store)).toEqual(['The user lives in Graz.']);
+    expect(await memory.forgetSource({ scope, source: 'b' })).toMatchObject({ removed: 1, reinstated: 1 });
+    expect(await textsOf(store)).toEqual(['The user lives in Berlin.']);
+    expect(await memory.forgetSource({ scope, source: 'c' })).toMatchObject({ removed: 1, reinstated: 1 });
     expect(await textsOf(store)).toEqual(['The user lives in Paris.']);
   });
 

@@ -5,6 +5,7 @@ import { countOf, withConfidence } from '../consolidate/confidence.ts';
 import { withoutEnd } from '../consolidate/working-memories.ts';
 import { NOTES, type Pipeline } from '../pipeline.ts';
 import { commitPlan } from '../records/commit-plan.ts';
+import { memoriesOf } from '../records/contents.ts';
 
 type Stored = Pick<Pipeline, 'store' | 'now'>;
 
@@ -45,9 +46,18 @@ export function restoreMemory(pipeline: Stored, target: ScopeTarget, id: string)
   });
 }
 
-/** Removes a memory with its revisions. The store drops the scope's profile and summary with it. */
+/**
+ * Removes a memory with its revisions. Those that it has replaced are then replaced by the one that has replaced it. The store drops the
+ * scope's profile and summary with it.
+ */
 export function removeMemory(pipeline: Stored, target: ScopeTarget, id: string): Promise<void> {
-  return changeMemory(pipeline, target, id, async () => [{ op: 'remove', id }]);
+  return changeMemory(pipeline, target, id, async ({ supersededBy }) => {
+    const operations: MemoryOperation[] = [{ op: 'remove', id }];
+    if (supersededBy === undefined) return operations;
+    for await (const memory of memoriesOf(pipeline, target))
+      if (memory.supersededBy === id) operations.push({ op: 'put', memory: { ...memory, supersededBy } });
+    return operations;
+  });
 }
 
 /** Commits the operations that `change` makes of a memory. */

@@ -91,8 +91,16 @@ export class MemoryWorker {
   /** Works on a scope until these jobs are done, one failed, or the first job of the scope waits for its next attempt. */
   async workOff(scope: MemoryScopeId, jobIds: readonly string[], options: Options): Promise<WorkedOff> {
     // The jobs of a scope run one after the other, so parallel callers would only add reads.
-    const key = tenantScopeKey(this.#pipeline.store, scope, options);
-    const end = await this.#callers.run(key, () => this.#workOff(scope, jobIds, options));
+    const { store } = this.#pipeline;
+    const key = tenantScopeKey(store, scope, options);
+    const tenant = store.tenant(options);
+    const work = async () => {
+      const end = await this.#workOff(scope, jobIds, options);
+      // The background may have found the scope taken, and planned to look later.
+      if (this.#tenants.has(tenant)) this.wake(options);
+      return end;
+    };
+    const end = await this.#track(tenant, this.#callers.run(key, work));
     return jobIds.some((id) => this.#dropped.get(id)) ? 'refused' : end;
   }
 
