@@ -1,6 +1,7 @@
 import { logger } from 'genkit/logging';
 import { describeThrown } from '../../errors.ts';
 import type { Json } from '../../json/value.ts';
+import { visibleText } from '../../session/log/transcript.ts';
 import { estimateTokens, fitting } from '../../session/log/estimate-tokens.ts';
 import type { FoundBlocks, MemoryBlock, MemoryItem } from '../../session/turn-memory.ts';
 import type { OmissionReason } from '../../snapshot/context-report.ts';
@@ -205,5 +206,5 @@ function itemOf(memory: Memory): CountedItem {
 /** A memory as a model reads it, with its confidence and the date of its last source. */
 export function memoryLine({ text, confidence, validFrom, sources }: Memory): string {
   const said = sources.reduce((last, { at }) => (at > last ? at : last), validFrom).slice(0, 10);
-  return `${text} (${confidence.toFixed(2)}, ${said})`;
+  return `${visibleText(text)} (${confidence.toFixed(2)}, ${said})`;
 }

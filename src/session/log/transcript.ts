@@ -8,9 +8,17 @@ const LINE_END = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/;
 const MAX_TOOL_CHARACTERS = 2_000;
 const MAX_TEXT_CHARACTERS = 20_000;
 
-/** The text with a mark at the beginning of each line. */
+/** Unicode tags and the signs that turn the direction of text: a model reads what they hide, and a person does not see it. */
+const HIDDEN = /[\u{E0000}-\u{E007F}\u202A-\u202E\u2066-\u2069]/gu;
+
+/** The text as a person sees it. */
+export function visibleText(text: string): string {
+  return text.replaceAll(HIDDEN, '');
+}
+
+/** The {@link visibleText} with a mark at the beginning of each line. */
 export function markedLines(text: string): string {
-  return text
+  return visibleText(text)
     .split(LINE_END)
     .map((line) => `| ${line}`)
     .join('\n');
