@@ -36,13 +36,15 @@ export const jobs: MemorySubject = {
         { id: 'one', owner: 'v' },
         { id: 'two', owner: 'w' },
       ]) {
-        await refuses('ABORTED', () => next().commit(ADA, [put('x')], { job: hold }), hold.id);
+        const both = [put('x'), note('k', 'x', 1)];
+        await refuses('ABORTED', () => next().commit(ADA, both, { job: hold }), hold.id);
       }
       await refuses('ABORTED', () => next().commit(BOB, [put('x')], { job: { id: 'one', owner: 'w' } }), 'one');
       await refuses('ABORTED', () =>
         next().commit(ADA, [put('x')], { expectedRevision: 9, job: { id: 'one', owner: 'w' } }),
       );
       equal(await next().get(ADA, ['x']), [], 'what was refused');
+      equal((await next().notes(ADA, 'k')).notes, [], 'the note that was refused');
       equal(await next().commit(ADA, [put('x')], { job: { id: 'one', owner: 'w' } }), { revision: 1 }, 'the commit');
       equal((await next().listJobs()).items, [], 'the list after it');
       await refuses('ABORTED', () => next().commit(ADA, [put('y')], { job: { id: 'one', owner: 'w' } }), 'one');

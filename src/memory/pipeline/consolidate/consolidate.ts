@@ -30,6 +30,8 @@ const INSTRUCTIONS = `You keep the long-term memory of an assistant free of dupl
 - DELETE: the new fact can't be true together with existing memories, as things have changed or were wrong. Give their numbers; the new fact takes their place.
 - NOOP: an existing memory says it already; give its number. Without a number: it is not worth keeping.
 
+If new facts contradict each other, answer NOOP without a number for those before the last.
+
 Likes of different things, or facts about different persons, times or places, do not contradict each other.`;
 
 /** The changes that a job makes to its scope. */

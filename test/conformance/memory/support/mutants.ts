@@ -150,6 +150,13 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
       return sound.addJob(job, { ...options, maxJobs: Math.max(0, options.maxJobs - items.length) });
     },
   })),
+  mutant('writes the notes of a commit whose job is not held', 'jobs', (sound) => ({
+    async commit(scope, operations, options) {
+      const notes = operations.filter(({ op }) => op === 'note');
+      if (options?.job && notes.length > 0) await sound.commit(scope, notes, without(options, 'job'));
+      return sound.commit(scope, operations, options);
+    },
+  })),
   mutant('has an endless queue', 'jobs', (sound) => ({
     addJob: (job, options) => sound.addJob(job, { ...options, maxJobs: 1e6 }),
   })),
