@@ -16,7 +16,7 @@ import { procedureOf } from '../pipeline/extract/procedures.ts';
 import { withoutEnd, strongestStatement } from '../pipeline/consolidate/working-memories.ts';
 import { REMOVE_DERIVED } from '../pipeline/commit/change-memory.ts';
 import { commitPlan } from '../pipeline/records/commit-plan.ts';
-import { vectorsOf, type AskModel } from '../pipeline/ask-model.ts';
+import { MalformedAnswerError, vectorsOf, type AskModel } from '../pipeline/ask-model.ts';
 import { readLearningState, sourceNoteOperation, splitOperation } from '../pipeline/records/learning-state.ts';
 import { quarantinedOf } from '../pipeline/records/quarantine-note.ts';
 import { removeTexts } from '../pipeline/guard/review.ts';
@@ -73,7 +73,9 @@ export class SourceRemoval {
   readonly #pipeline: Pipeline;
   readonly #work: ScopeTarget;
   readonly #forgotten: Forgotten;
-  readonly #tools: RemovalTools;
+  readonly #removeJob: RemovalTools['removeJob'];
+  /** `undefined`: there is no model, or it does not answer. */
+  #ask: AskModel | undefined;
   readonly #counts: ForgottenSource = { removed: 0, regenerated: 0, reinstated: 0, jobs: 0, quarantined: 0 };
   /** Memories that were made again, by what they were made of: a plan that is made again does not ask the model again. */
   readonly #made = new Map<string, PutMemory>();
@@ -82,7 +84,8 @@ export class SourceRemoval {
     this.#pipeline = pipeline;
     this.#work = work;
     this.#forgotten = forgotten;
-    this.#tools = tools;
+    this.#removeJob = tools.removeJob;
+    this.#ask = tools.ask;
   }
 
   async run(): Promise<ForgottenSource> {
@@ -115,7 +118,7 @@ export class SourceRemoval {
     await this.#changeSourceNote(jobs);
     const deadline = this.#pipeline.now() + 2 * this.#pipeline.limits.leaseMs;
     for (const job of jobs) {
-      while (!(await this.#tools.removeJob(job))) {
+      while (!(await this.#removeJob(job))) {
         if (this.#pipeline.now() > deadline)
           throw unavailable('A worker still reads the source: try again in a moment.');
         await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
@@ -261,11 +264,10 @@ export class SourceRemoval {
   /** The statements of the sources as one text. */
   async #mergedText(sources: readonly MemorySource[]): Promise<string> {
     const statements = [...new Map(sources.map(({ statement }) => [sameFactKey(statement), statement])).values()];
-    const { ask } = this.#tools;
     if (statements.length === 1) return statements[0]!;
-    if (!ask) return statements.join(' ');
+    if (!this.#ask) return statements.join(' ');
     try {
-      const { text } = await ask({
+      const { text } = await this.#ask({
         system:
           'You get statements about one thing. Write one sentence in the third person that says what all of them say, and nothing else.',
         prompt: statements.map((statement, i) => `${i + 1}.\n${markedLines(statement)}`).join('\n'),
@@ -273,9 +275,12 @@ export class SourceRemoval {
       });
       return isBlank(text) ? statements.join(' ') : text;
     } catch (error) {
+      const isDown = !(error instanceof MalformedAnswerError);
       logger.warn(
-        `The statements of a memory are kept side by side, because no sentence was made of them. ${describeThrown(error)}`,
+        `The statements of ${isDown ? 'memories' : 'a memory'} are kept side by side, because no sentence was made of them. ${describeThrown(error)}`,
       );
+      // Each further memory would wait for it as well.
+      if (isDown) this.#ask = undefined;
       return statements.join(' ');
     }
   }

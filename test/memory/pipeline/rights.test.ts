@@ -31,6 +31,7 @@ import {
   user,
 } from './support.ts';
 import { temporaryFolder } from '../../stores/file/support/folders.ts';
+import type { ScriptedReply } from '../../support/scripted-model.ts';
 
 function putOf(i: number) {
   return { op: 'put', memory: draft(`w${i}`, `Thing ${i} is blue.`) } as const;
@@ -380,22 +381,36 @@ describe('forgetSource', () => {
   });
 });
 
-test('forgetSource needs no model: if it fails, the statements that are left stand side by side', async () => {
+test('forgetSource needs no model: if it fails, it is not asked again, and the statements that are left stand side by side', async () => {
   const warn = vi.spyOn(logger, 'warn').mockImplementation(() => {});
   onTestFinished(() => warn.mockRestore());
+  const drinks = ['tea', 'rum'];
+  const kinds = ['white', 'green', 'black'];
   const { memory, model, scope, store } = setUp({
-    replies: ['green', 'black'].map((kind) =>
-      operations({ new: 1, op: 'UPDATE', existing: [1], text: `The user likes white and ${kind} tea.` }),
-    ),
     otherwise: () => {
       throw new GenkitError({ status: 'UNAVAILABLE', message: 'The model is down.' });
     },
   });
-  for (const kind of ['white', 'green', 'black'])
-    await memory.create({ scope, source: { id: kind }, memory: `The user likes ${kind} tea.` });
-  expect(model.requests).toHaveLength(2);
-  expect(await memory.forgetSource({ scope, source: 'green' })).toMatchObject({ regenerated: 1 });
-  expect(await textsOf(store)).toEqual(['The user likes white tea. The user likes black tea.']);
+  for (const drink of drinks) {
+    const update: ScriptedReply = ({ request }) => {
+      const [known, facts] = request.messages.at(-1)!.content[0]!.text!.split('New facts:');
+      const number = known!.split(/^\d+\.$/m).findIndex((one) => one.includes(drink));
+      const [, kind] = facts!.match(/likes (\w+)/)!;
+      const text = `The user likes white and ${kind} ${drink}.`;
+      return number < 0
+        ? operations({ new: 1, op: 'CREATE' })
+        : operations({ new: 1, op: 'UPDATE', existing: [number], text });
+    };
+    model.reply(...kinds.slice(drink === 'tea' ? 1 : 0).map(() => update));
+    for (const kind of kinds)
+      await memory.create({ scope, source: { id: kind }, memory: `The user likes ${kind} ${drink}.` });
+  }
+  const asked = model.requests.length;
+  expect(await memory.forgetSource({ scope, source: 'green' })).toMatchObject({ regenerated: 2 });
+  expect(model.requests.length - asked).toBe(1);
+  expect(await textsOf(store)).toEqual(
+    drinks.map((drink) => `The user likes white ${drink}. The user likes black ${drink}.`).toSorted(),
+  );
   expect(warn.mock.calls.flat().join()).toContain('The model is down.');
 });
 
