@@ -1,6 +1,7 @@
 import { closed, invalidArgument } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import type { Page, PageOptions } from '../contract.ts';
+import { isAny, checkOptions, type OptionCheck } from '../check-options.ts';
 import { checkPage } from '../list/page.ts';
 import { nameTenant, type SnapshotPathPrefix } from '../name-tenant.ts';
 import {
@@ -110,6 +111,13 @@ export interface MemoryTenant {
   erase(scope: string): Awaitable<MemoryErasure>;
 }
 
+const COMMIT: Readonly<Record<keyof MemoryCommitOptions, OptionCheck>> = {
+  context: isAny,
+  expectedRevision: isAny,
+  job: isAny,
+  now: isAny,
+};
+
 /**
  * The public side of a memory store: checks the arguments of each call, finds the caller's tenant, and hands over to that tenant's
  * {@link MemoryTenant}. A store of this package extends it and writes the tenant.
@@ -159,6 +167,7 @@ export abstract class BaseMemoryStore implements MemoryStore {
     operations: readonly MemoryOperation[],
     options: MemoryCommitOptions = {},
   ): Promise<MemoryCommitResult> {
+    checkOptions('commit', options, COMMIT);
     const { expectedRevision, job, now = Date.now() } = options;
     if (expectedRevision !== undefined) checkWhole(expectedRevision, 'expectedRevision');
     return this.#tenantOf(options).commit(memoryScopeKey(scope), {

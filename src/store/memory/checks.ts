@@ -3,7 +3,7 @@ import { freeze } from '../../json/immutable.ts';
 import { jsonBytes } from '../../json/size.ts';
 import { copyJson, JsonValueError } from '../../json/value.ts';
 import { assertId } from '../../snapshot/ids.ts';
-import { isShare, isTime } from '../check-options.ts';
+import { checkOptions, isAny, isShare, isTime, type OptionCheck } from '../check-options.ts';
 import { checkPage } from '../list/page.ts';
 import { MAX_RECORD_BYTES } from '../records/scopes.ts';
 import type { Memory, MemoryDraft, MemoryFilter, MemoryOperation, MemoryQuery, WriteMemoryNote } from './contract.ts';
@@ -207,8 +207,20 @@ export interface QueryRequest {
   readonly before: number | undefined;
 }
 
+const FILTER: Readonly<Record<keyof MemoryFilter, OptionCheck>> = { kind: isAny, topics: isAny, includeInvalid: isAny };
+const QUERY: Readonly<Record<keyof MemoryQuery, OptionCheck>> = {
+  context: isAny,
+  vector: isAny,
+  filter: isAny,
+  asOf: isAny,
+  k: isAny,
+  cursor: isAny,
+};
+
 /** @throws `INVALID_ARGUMENT` */
 export function checkQuery(query: MemoryQuery, maxDimensions: number): QueryRequest {
+  checkOptions('query', query, QUERY);
+  checkOptions('query: filter', query.filter, FILTER);
   const { vector, filter = {}, asOf, k, cursor } = query;
   const { kind, topics, includeInvalid } = filter;
   if (kind !== undefined && kind !== 'declarative' && kind !== 'procedural') {

@@ -426,3 +426,14 @@ describe('a model that calls a memory tool wrongly gets a sentence', () => {
     expect(output).toMatch(/It could not be kept: .*2,000 characters/);
   });
 });
+
+test('a store refuses options that it does not know, before it writes', async () => {
+  const store = new InMemoryMemoryStore();
+  const id = { scope: 'app', appName: 'shop' } as const;
+  const odd = (options: object) => options as never;
+  await expect(store.query(id, odd({ text: 'tea' }))).rejects.toThrow("no option 'text'");
+  await expect(store.query(id, odd({ filter: { topic: 'tea' } }))).rejects.toThrow("no option 'topic'");
+  const commit = store.commit(id, [{ op: 'note', kind: 'k', key: 'k', value: 1 }], odd({ jobId: 'j' }));
+  await expect(commit).rejects.toThrow("no option 'jobId'");
+  expect((await store.notes(id, 'k')).notes).toEqual([]);
+});
