@@ -184,7 +184,7 @@ describe('the packed tarball', () => {
     expect([...kinds].toSorted().join(' ')).toBe(
       'CHANGELOG.md CONTRIBUTING.md LICENSE README.md bench/results/*.svg dist/*.cjs dist/*.cts dist/*.mjs dist/*.mts ' +
         'dist/inspector/*.br dist/inspector/assets/*.br ' +
-        'docs/*.md docs/*.rules docs/decisions/*.md docs/images/*.webp firestore.indexes.json firestore.rules package.json',
+        'docs/*.md docs/*.rules docs/images/*.webp firestore.indexes.json firestore.rules package.json',
     );
   });
 
