@@ -182,7 +182,7 @@ describe('the packed tarball', () => {
     const files = packed.contents.map(({ path }) => path);
     const kinds = new Set(files.map((file) => (file.includes('/') ? file.replace(/[^/]*(\.\w+)$/, '*$1') : file)));
     expect([...kinds].toSorted().join(' ')).toBe(
-      'CHANGELOG.md CONTRIBUTING.md LICENSE README.md bench/results/*.svg dist/*.cjs dist/*.cts dist/*.mjs dist/*.mts ' +
+      'CHANGELOG.md LICENSE README.md bench/results/*.svg dist/*.cjs dist/*.cts dist/*.mjs dist/*.mts ' +
         'dist/inspector/*.br dist/inspector/assets/*.br ' +
         'docs/*.md docs/*.rules docs/images/*.webp firestore.indexes.json firestore.rules package.json',
     );
