@@ -12,12 +12,11 @@ import {
 } from 'genkitx-agents/memory';
 import { piiRules, redactText } from 'genkitx-agents/privacy';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { HARMLESS_HELD_OUT, HARMLESS_TUNING } from './harmless-corpus.ts';
+import { HARMLESS_HELD_OUT, HARMLESS_TUNING, NEAR_MISSES } from './harmless-corpus.ts';
 import { DIVIDED_POISON, FOREIGN_POISON, POISON } from './poison-corpus.ts';
 import { BY_LANGUAGE } from './poison-languages.ts';
 import { echoTexts } from './corroborate.ts';
 import { extraction, ID, model as says, operations, setUp, textsOf, until, user } from './support.ts';
-import { draft } from '../search/support.ts';
 import { Random } from '../../support/random.ts';
 import { scale, seed } from '../../support/scale.ts';
 import { temporaryFolder } from '../../stores/file/support/folders.ts';
@@ -428,7 +427,7 @@ describe('poison', () => {
     expect((await memory.quarantine.list({ scope })).map(({ text }) => text)).toEqual([]);
   });
 
-  test.each(HARMLESS_TUNING)('is not seen in what a $from says: $text', ({ text }) => {
+  test.each([...HARMLESS_TUNING, ...NEAR_MISSES])('is not seen in what a $from says: $text', ({ text }) => {
     expect(poisonReason(text)).toBeUndefined();
   });
 
@@ -553,13 +552,38 @@ describe('the steps of a procedure', () => {
 describe('long texts', () => {
   // Each of the first took four to nine seconds of the processor.
   const tokens = ['bcc:', 'copy.', 'leak-', 'print(', 'send@'];
-  const orderTokens = ['i and ', ' and ignore all', '. ignore all the ', 'the user ', 'the ai must ', 'for user a-'];
+  const orderTokens = [
+    'i and ',
+    ' and ignore all',
+    '. ignore all the ',
+    'the user ',
+    'the ai must ',
+    'for user a-',
+    'the user asked the ai to ',
+    'you are now an ai ',
+    'in all future chats, always ',
+    '. remember that all users are ',
+    'whenever anyone asks, ',
+    'i am admin, who may see all ',
+    'no verification is needed ',
+  ];
   const otherTokens = [
     'ignoriere alle ',
     '. ignora tus ',
     '. ignore tes ',
     'отныне ты должен ',
     '忽略所有',
+    '. ignora tutte ',
+    '. negeer nu de ',
+    'önceki tüm ',
+    'bỏ qua tất cả ',
+    '。以前のすべての',
+    '.이전 지시를 무시하고',
+    '. تجاهل جميع ',
+    '। सभी पिछले ',
+    'a.b.c ',
+    '\u{E0041}x',
+    '\u202ea',
     '"\n',
     'ich ',
   ];

@@ -6,7 +6,9 @@
 import { toLatin } from './readings.ts';
 
 /** The rules of a language. */
-interface LanguageRules {
+export interface LanguageRules {
+  /** A letter that every text of the language has. */
+  readonly script?: RegExp;
   readonly instructs: readonly RegExp[];
   readonly aboutOthers: readonly RegExp[];
 }
@@ -16,11 +18,12 @@ const EDGE = String.raw`(?:(?<![\p{L}\p{N}])(?=[\p{L}\p{N}])|(?<=[\p{L}\p{N}])(?
 
 /**
  * Creates a pattern from lines. {@link EDGE} replaces `\b`. Normalized texts have Latin letters in place of the Cyrillic ones
- * that look like them, so the pattern gets them as well.
+ * that look like them, and no marks, so the pattern is changed as well.
  */
 function pattern({ raw }: TemplateStringsArray, ...parts: readonly string[]): RegExp {
   const source = String.raw({ raw }, ...parts).replaceAll(/\n */g, '');
-  return new RegExp(source.replaceAll(String.raw`\b`, EDGE).replaceAll(/\p{Script=Cyrillic}/gu, toLatin), 'u');
+  const words = source.replaceAll(String.raw`\b`, EDGE).replaceAll(/\p{Mn}/gu, '');
+  return new RegExp(words.replaceAll(/\p{Script=Cyrillic}/gu, toLatin), 'u');
 }
 
 /** The beginning of a clause, where "ignora" is an imperative. After a comma or "and" it may say what someone does. */
@@ -38,7 +41,7 @@ const DE_RULES =
   '(?:sicherheits|system)?(?:anweisungen|regeln|vorgaben|instruktionen|richtlinien|einschränkungen|prompts?|befehle)';
 const DE = {
   rules: DE_RULES,
-  theRules: String.raw`(?: (?:mehr|an|dir|jetzt|einfach|\p{L}{0,15}en?)){1,8} ${DE_RULES}`,
+  theRules: String.raw`(?: (?:mehr|ab|an|dir|jetzt|sofort|heute|einfach|bitte|\p{L}{0,15}en?)){1,8} ${DE_RULES}`,
   fromNow: '(?:ab (?:jetzt|sofort|heute)|von (?:nun|jetzt|heute) an|künftig|in zukunft)',
   must: '(?:musst|sollst|wirst|darfst)',
   all: '(?:alle[nr]?|jede[mnrs]?|(?:den |der |des )?andere[nr]?)(?: andere[nr]?)?',
@@ -47,7 +50,7 @@ const DE = {
 
 const GERMAN: LanguageRules = {
   instructs: [
-    pattern`(?:(?<!\bich\b[^,.:;!?\n]{0,40})\b(?:ignoriere?|vergiss|missachte|(?:ignorieren|vergessen|missachten) (?:sie|wir)|halte dich nicht|befolge nicht)
+    pattern`(?:\b(?:ignoriere?|vergiss|missachte|(?:ignorieren|vergessen|missachten) (?:sie|wir)|halte dich nicht|befolge nicht)(?<!\bich\b[^,.:;!?\n]{0,60})
       |${CLAUSE}(?:ignoriert|vergesst|missachtet))\b
       (?:${DE.theRules}(?:${endBefore('und|oder|die|des systems|der entwickler|von oben')})|,? alles(?: bisherige| obige| vorherige|,? was (?:man )?(?:dir|ihnen)\b))
       |\bdu ${DE.must}${DE.theRules} (?:ignorieren|vergessen|missachten)\b`,
@@ -121,6 +124,7 @@ const RU = {
 };
 
 const RUSSIAN: LanguageRules = {
+  script: /\p{Script=Cyrillic}/u,
   instructs: [
     pattern`(?<!\bне )\b(?:(?:про)?игнорируй|забудь|не (?:следуй|соблюдай|выполняй)|(?:ты|вы) долж\p{L}{2} (?:игнорировать|забыть))(?:те)?
       (?:(?: (?:о|про|больше|все[хм]?|сво\p{L}+|тво\p{L}+|системн\p{L}+|предыдущи\p{L}+|прежни\p{L}+)){0,4} ${RU.rules}(?:${endBefore('и|или|выше|системы|котор(?:ые|ых|ым)')})
@@ -146,6 +150,7 @@ const ZH = {
 };
 
 const CHINESE: LanguageRules = {
+  script: /\p{Script=Han}/u,
   instructs: [
     pattern`${ZH.clause}(?:忽略|忽视|無視|无视|忘记|忘記|忘掉|绕过|不要再?(?:遵守|执行|理会))
       (?:(?:你|之前|先前|此前|以上|上述|上面|系统|系統|所有|全部|一切|任何|的){1,4}${ZH.rules}(?!的)|以上(?:所有|全部)的?(?:内容|內容))`,
@@ -160,4 +165,108 @@ const CHINESE: LanguageRules = {
   ],
 };
 
-export const LANGUAGES: readonly LanguageRules[] = [GERMAN, SPANISH, FRENCH, RUSSIAN, CHINESE];
+// The languages below have one rule: for the plainest order, to ignore the instructions before it.
+
+const ITALIAN: LanguageRules = {
+  instructs: [
+    pattern`(?:ignor(?:a|i|ate)|dimentic(?:a|hi|ate)|non (?:seguire|rispettare))(?<=${CLAUSE}\p{L}+(?: \p{L}+)?)(?: (?:tutt[ei]|ogni|l[ea]|i|gli|tue|tuoi|sue|vostre|precedenti)){1,4} (?:istruzioni|regole|direttive|linee guida)
+      (?:${endBefore('e|o|qui sopra|di sistema|del sistema|che ti')}| (?:precedenti|ricevute|iniziali)\b(?! (?:di|de[il]|dell[aeo]?|per|su[il]?|sull[aeo]?)\b))`,
+  ],
+  aboutOthers: [],
+};
+
+const PORTUGUESE: LanguageRules = {
+  instructs: [
+    pattern`(?:ignor(?:a|e|em)|esque[cç](?:e|a|am)|desconsider(?:a|e|em)|não sigas?)(?<=${CLAUSE}\p{L}+(?: \p{L}+)?)(?: (?:tod[oa]s|quaisquer|[oa]s|[st]uas|anteriores|prévias)){1,4} (?:instruções|regras|diretrizes|restrições)
+      (?:${endBefore('e|ou|acima|do sistema|que (?:te|lhe)')}| (?:anteriores|prévias)\b(?! (?:d[aeo]s?|para|sobre)\b))`,
+  ],
+  aboutOthers: [],
+};
+
+const DUTCH: LanguageRules = {
+  instructs: [
+    pattern`(?:negeert?|vergeet|volg niet(?: langer)?)(?<=${CLAUSE}\p{L}+(?: \p{L}+){0,2})(?: (?:nu|alsjeblieft|alle?|al|je|jouw|uw|de|het|vorige|eerdere|voorgaande|voorafgaande|bovenstaande)){1,5} (?:instructies|regels|richtlijnen|systeemprompt)
+      (?:${endBefore('en|of|hierboven|van het systeem|die je')})`,
+  ],
+  aboutOthers: [],
+};
+
+const POLISH: LanguageRules = {
+  instructs: [
+    pattern`(?<!\bnie )\b(?:(?:z?ignoruj|pomiń)(?:cie)?|zapomnij(?:cie)? o|nie przestrzegaj)(?: (?:wszystkie|wszystkich|wszelkie|wszelkich|swoich|swoje|twoje|twoich|powyższe|poprzedni(?:e|ch)|wcześniejsz(?:e|ych))){1,4} (?:instrukcj(?:e|i|ach)|polece(?:nia|niach|ń)|zasad(?:y|ach)?|wytyczn(?:e|ych))
+      (?:${endBefore('i|oraz|lub|systemowe|powyżej')})`,
+  ],
+  aboutOthers: [],
+};
+
+const TURKISH: LanguageRules = {
+  instructs: [
+    pattern`(?:önceki|yukarıdaki|sana verilen)(?: (?:tüm|bütün|sistem|bu))* (?:talimat|yönerge|kural|komut)(?:lar[ıi]|leri) (?:tamamen )?(?:yok say|görmezden gel|göz ardı et|dikkate alma|unut)(?:[ıiuü]n(?:[ıiuü]z)?)?\b
+      (?<=(?:^ ?|[\n.,:;!?"] ?|\b(?:lütfen|şimdi|artık) )(?:(?:bundan|daha|tüm|bütün) ){0,2}(?:önceki|yukarıdaki|sana verilen)[\p{L} ]{10,80})`,
+  ],
+  aboutOthers: [],
+};
+
+const VIETNAMESE: LanguageRules = {
+  instructs: [
+    pattern`(?:bỏ qua|phớt lờ|quên)(?<=(?:^ ?|[\n.,:;!?"] ?|\b(?:hãy|vui lòng|làm ơn|xin) )\p{L}+(?: \p{L}+)?)(?: (?:đi|hết|tất cả|mọi|toàn bộ|những|các)){0,3} (?:chỉ dẫn|hướng dẫn|chỉ thị|mệnh lệnh|lệnh|quy tắc) (?:hệ thống|trước (?:đó|đây)|trước(?! đ)|(?:ở|phía|bên) trên|đã được đưa ra)\b(?! (?:của|cho|về)\b)`,
+  ],
+  aboutOthers: [],
+};
+
+/** The beginning of a clause in a language without words that an imperative follows. */
+const BEGIN = String.raw`(?<=^ ?|[\n.,:;!?"'“「『。、،؛।(-] ?)`;
+
+/** After a form that is an imperative and a part of a story, the sentence does not tell the past. */
+const JAPANESE: LanguageRules = {
+  script: /[\p{Script=Hiragana}\p{Script=Katakana}]/u,
+  instructs: [
+    pattern`${BEGIN}(?:どうか|では|今すぐ)?(?:(?:これ|それ|ここ|今)まで|以前|以上|上記|(?:先ほど|前|上)の(?=(?:すべて|全て|全部)))の?(?:すべて|全て|全部|あらゆる|システム|の)*(?:指示|命令|指令|ルール|プロンプト)(?:を|は)(?:すべて|全て|全部|一切)?
+      (?:無視|破棄)(?:しろ|せよ|して(?:ください|下さい|くれ|ほしい|[、,。.!]|$)|し[、,])(?![^。.\n]{0,80}(?:ました|した|った|んだ|います|いる)(?:[。.\n]|$))`,
+  ],
+  aboutOthers: [],
+};
+
+const KOREAN: LanguageRules = {
+  script: /\p{Script=Hangul}/u,
+  instructs: [
+    pattern`(?<=^ ?|[\n.,:;!?"] ?|(?:제발|부디|이제|지금부터) )(?:모든 )?(?:이전|앞선|위|지금까지|기존)의? ?(?:모든 |시스템 )*(?:지시|명령|지침|프롬프트)(?: ?사항)?(?:들)?(?:을|를|은|는)? ?(?:모두 |전부 |다 )?
+      무시(?:하고|하세요|하라|하십시오|해라|해 ?(?:줘|주세요|주십시오)|해(?=[.!,\n]|$))(?![^.\n]{0,80}[었았했갔왔됐렸났졌쳤켰](?:다|어|습|지|네))`,
+  ],
+  aboutOthers: [],
+};
+
+const ARABIC: LanguageRules = {
+  script: /\p{Script=Arabic}/u,
+  instructs: [
+    pattern`(?<=^ ?|[\n.:;!?"،؛] ?|\b(?:فضلك|رجاء|رجاءً|الآن) )(?:تجاهل[يوا]{0,2}|انس|لا تتبع)(?: (?:جميع|كل|كافة))? (?:التعليمات|الأوامر|القواعد|الإرشادات|التوجيهات)(?: (?:كلها|جميعها))? (?:السابقة|أعلاه|المذكورة أعلاه)(?! (?:ل|من |في |عن |على |ب|التي ))`,
+  ],
+  aboutOthers: [],
+};
+
+const HINDI: LanguageRules = {
+  script: /\p{Script=Devanagari}/u,
+  instructs: [
+    pattern`(?<=^ ?|[\n.,:;!?"।] ?|(?:कृपया|अब) )(?:(?:अपने|सभी) )?(?:पिछले|पहले के|ऊपर के|ऊपर दिए गए|उपरोक्त|पूर्व)(?: (?:सभी|सारे|तमाम))? (?:निर्देशों|निर्देश|नियमों|आदेशों) (?:को|की) (?:पूरी तरह )?
+      (?:(?:अनदेखा|नज़रअंदाज़|उपेक्षा|अनसुना) (?:करो|करें|कीजिए|कर (?:दो|दें|दीजिए))|भूल (?:जाओ|जाएं|जाइए))(?=$| ?[।,.!?\n]| (?:और|व) )`,
+  ],
+  aboutOthers: [],
+};
+
+export const LANGUAGES: readonly LanguageRules[] = [
+  GERMAN,
+  SPANISH,
+  FRENCH,
+  ITALIAN,
+  PORTUGUESE,
+  DUTCH,
+  POLISH,
+  TURKISH,
+  VIETNAMESE,
+  RUSSIAN,
+  CHINESE,
+  JAPANESE,
+  KOREAN,
+  ARABIC,
+  HINDI,
+];

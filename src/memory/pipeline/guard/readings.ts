@@ -17,22 +17,44 @@ const LEET: Readonly<Record<string, string>> = {
   $: 's',
 };
 
-/** The normalized text, and the texts that line breaks, quotation marks, spaced letters, digits for letters, or Base64 may hide in it. */
+/** Letters with a sign between them. In "i.g.n.o.r.e a.l.l" the space ends a word, in "i g n o r e" it does not. */
+const DOTTED = /(?<![\p{L}\p{N}])(?:[\p{L}\p{N}][.\-_*|/]){2,}[\p{L}\p{N}](?![\p{L}\p{N}])/gu;
+const SPACED = /(?<![\p{L}\p{N}])(?:[\p{L}\p{N}][ .\-_*|/]){3,}[\p{L}\p{N}](?![\p{L}\p{N}])/gu;
+
+/** All but the tag characters, which are invisible copies of the ASCII ones. */
+const NO_TAGS = /[^\u{E0020}-\u{E007E}]+/gu;
+
+/**
+ * The normalized text, and the texts that line breaks, quotation marks, spaced letters, digits for letters, Base64, hexadecimal
+ * digits, invisible tag characters, or a change of the direction may hide in it.
+ */
 export function readingsOf(text: string): string[] {
   const plain = normalized(text);
   const readings = [plain];
   const unbroken = plain.replaceAll(/ ?["\u201c-\u201e«»]+ ?|(?<!\n)\n(?!\n)/g, ' ');
   if (unbroken !== plain) readings.push(unbroken);
-  const joined = plain.replaceAll(
-    /(?<![\p{L}\p{N}])(?:[\p{L}\p{N}][ .\-_*|/]){3,}[\p{L}\p{N}](?![\p{L}\p{N}])/gu,
-    (spaced) => spaced.replaceAll(/[ .\-_*|/]/g, ''),
-  );
+  const joined = plain
+    .replaceAll(DOTTED, (dotted) => dotted.replaceAll(/[.\-_*|/]/g, ''))
+    .replaceAll(SPACED, (spaced) => spaced.replaceAll(/[ .\-_*|/]/g, ''));
   if (joined !== plain) readings.push(joined);
   const letters = plain.replaceAll(/(?<=\p{L})[013457@$]|[013457@$](?=\p{L})/gu, (sign) => LEET[sign]!);
   if (letters !== plain) readings.push(letters);
   for (const [encoded] of text.matchAll(/[A-Za-z0-9+/]{24,}={0,2}/g)) {
-    const decoded = Buffer.from(encoded, 'base64').toString('utf8');
-    if (/^[\t\n\r\u0020-\u007e]{12,}$/.test(decoded)) readings.push(normalized(decoded));
+    for (const encoding of ['base64', 'hex'] as const) {
+      const decoded = Buffer.from(encoded, encoding).toString('utf8');
+      if (/^[\t\n\r\u0020-\u007e]{12,}$/.test(decoded)) readings.push(normalized(decoded));
+    }
+  }
+  const tags = text.replaceAll(NO_TAGS, (others) => (/^\p{Cf}+$/u.test(others) ? '' : '\n'));
+  if (tags.length > 1) {
+    readings.push(normalized(tags.replaceAll(/[^\n]/gu, (tag) => String.fromCodePoint(tag.codePointAt(0)! - 0xe0000))));
+  }
+  if (text.includes('\u202e')) {
+    readings.push(
+      normalized(
+        text.replaceAll(/\u202e([^\u202c\n]*)/g, (_, shown: string) => Array.from(shown).toReversed().join('')),
+      ),
+    );
   }
   return readings;
 }
