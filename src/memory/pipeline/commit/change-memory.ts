@@ -23,7 +23,7 @@ export function noteOutcome(pipeline: Stored, target: ScopeTarget, id: string, i
     if (memory.kind !== 'procedural')
       throw failedPrecondition(`The memory ${quote(id)} is no procedure, so it has no outcomes.`);
     const name = isSuccess ? 'successes' : 'failures';
-    return [putOf({ ...memory, [name]: countOf(memory, name) + 1 })];
+    return [[putOf({ ...memory, [name]: countOf(memory, name) + 1 })]];
   });
 }
 
@@ -42,7 +42,7 @@ export function restoreMemory(pipeline: Stored, target: ScopeTarget, id: string)
       !(replaced && (await hasReplacedBoth(pipeline, target, last, replaced, memory)));
     const validTo = new Date(pipeline.now()).toISOString();
     const ended = isEnded ? [putOf({ ...last, validTo, supersededBy: id })] : [];
-    return [putOf(withoutEnd(memory)), ...ended, ...REMOVE_DERIVED];
+    return [[putOf(withoutEnd(memory)), ...ended, ...REMOVE_DERIVED]];
   });
 }
 
@@ -52,27 +52,28 @@ export function restoreMemory(pipeline: Stored, target: ScopeTarget, id: string)
  */
 export function removeMemory(pipeline: Stored, target: ScopeTarget, id: string): Promise<void> {
   return changeMemory(pipeline, target, id, async ({ supersededBy }) => {
-    const operations: MemoryOperation[] = [{ op: 'remove', id }];
-    if (supersededBy === undefined) return operations;
-    for await (const memory of memoriesOf(pipeline, target))
-      if (memory.supersededBy === id) operations.push({ op: 'put', memory: { ...memory, supersededBy } });
-    return operations;
+    const steps: MemoryOperation[][] = [];
+    if (supersededBy !== undefined) {
+      for await (const memory of memoriesOf(pipeline, target))
+        if (memory.supersededBy === id) steps.push([{ op: 'put', memory: { ...memory, supersededBy } }]);
+    }
+    return [...steps, [{ op: 'remove', id }]];
   });
 }
 
-/** Commits the operations that `change` makes of a memory. */
+/** Commits what `change` makes of a memory. Each of its steps is committed as a whole. */
 async function changeMemory(
   pipeline: Stored,
   target: ScopeTarget,
   id: string,
-  change: (memory: Memory) => Promise<readonly MemoryOperation[]>,
+  change: (memory: Memory) => Promise<MemoryOperation[][]>,
 ): Promise<void> {
   const { store } = pipeline;
   await commitPlan(pipeline, target, async () => {
     const revision = await store.revision(target.id, target.options);
     const [memory] = await store.get(target.id, [id], target.options);
     if (!memory) throw notFound(`There is no memory ${quote(id)}.`);
-    return { revision, steps: [await change(memory)] };
+    return { revision, steps: await change(memory) };
   });
 }
 
