@@ -327,10 +327,9 @@ function withNewSuccessors(memories: Iterable<MemoryDraft>, removed: Removed): M
     // Replaced at once, or stated at once and never accepted.
     const holdsWithBest = ({ validFrom, validTo }: MemoryDraft) =>
       validTo === best.validTo && validTo! > validFrom === best.validTo! > best.validFrom;
-    for (const memory of group) {
-      const isBack = holdsWithBest(memory);
-      next.set(memory.id, isBack ? withConfidence(withoutEnd(memory)) : { ...memory, supersededBy: best.id });
-    }
+    // The others first: after an interruption a next call must not find them without the best one.
+    for (const memory of group) if (!holdsWithBest(memory)) next.set(memory.id, { ...memory, supersededBy: best.id });
+    for (const memory of group) if (holdsWithBest(memory)) next.set(memory.id, withConfidence(withoutEnd(memory)));
   }
   return next;
 }
