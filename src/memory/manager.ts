@@ -118,7 +118,7 @@ export class MemoryManager {
     this.#pipeline = {
       ...settings,
       ai,
-      nearest: (scope, text, request) => this.#nearest(scope, text, request),
+      nearest: (scope, text, request) => this.#nearest(scope, text, request, 'compare'),
       usesOf: (scope) => this.#usesOf(scope),
       saveIndex: (scope) => this.#saveIndex(scope),
       countRefusal: () => ++this.#refused,
@@ -584,6 +584,8 @@ export class MemoryManager {
     this.#assertOpen();
     const parts = {
       pipeline: this.#pipeline,
+      findByWords: (scope: MemoryScope, text: string, abortSignal: AbortSignal) =>
+        this.#nearest(scope, text, { abortSignal }, 'words'),
       ingest: this.#ingestWhile,
       stores: this.#stores,
       sessions: this.#sessions,
@@ -617,11 +619,12 @@ export class MemoryManager {
     scope: MemoryScope,
     text: string,
     request: { kind?: Memory['kind']; abortSignal: AbortSignal },
+    purpose: 'compare' | 'words',
   ): Promise<Memory[]> {
     const { id, options } = targetOf(scope);
     const { timeoutMs: deadlineMs } = this.#pipeline.limits;
     const wanted = { scope: id, query: text, k: NEAREST, ...request, deadlineMs };
-    const { memories, report } = await this.#search.search(wanted, options, true);
+    const { memories, report } = await this.#search.search(wanted, options, purpose);
     const isWhole = report.lexical === 'done' && (report.semantic === 'done' || report.semantic === 'off');
     if (!isWhole)
       throw unavailable(`What is known could not be searched: ${report.errors.join(' ') || 'it took too long.'}`);

@@ -79,8 +79,9 @@ function voiceOf<State>(
 ): Omit<PromptVoice, 'promptName'> {
   const { modelRequest } = changesOf(agent.sharedStore);
   const { registry, memory } = agent;
+  const isStored = agent.store !== undefined;
   const openWindow = windowOpener(agent);
-  return { ...options, registry, openWindow, memory, ...(modelRequest && { modelRequest }) };
+  return { ...options, registry, isStored, openWindow, memory, ...(modelRequest && { modelRequest }) };
 }
 
 /**

@@ -31,6 +31,8 @@ import type { AgentFn, TurnOverrides } from '../types.ts';
 /** The prompt of an agent. */
 export interface PromptVoice {
   registry: Registry;
+  /** The agent has a store. */
+  isStored: boolean;
   promptName: string;
   /** Values of the prompt's input variables. */
   promptInput?: object;
@@ -54,7 +56,8 @@ export function promptAgentFn<State>(voice: PromptVoice): AgentFn<State> {
       const { sessionId } = session;
       const { snapshotId, parentSnapshotId: parentId } = turn;
       const reads = takePrefetched(session);
-      const memory = voice.memory?.openTurn({ sessionId, snapshotId, context, started: reads?.memories });
+      const saved = voice.isStored ? { snapshotId } : {};
+      const memory = voice.memory?.openTurn({ sessionId, ...saved, context, started: reads?.memories });
       const window = voice.openWindow?.(session, { leafId: parentId, context, memory, prefetched: reads?.summaries });
       const change = (request: GenerateRequest) => voice.modelRequest?.(request, { sessionId, parentId, context });
       const gate = gateOf(turn);

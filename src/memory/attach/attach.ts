@@ -13,7 +13,7 @@ import type { MemorySessions } from '../pipeline/jobs/process-jobs.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { IngestResult } from '../types.ts';
 import { memoryMiddleware } from './middleware.ts';
-import { memoryTools } from './memory-tools.ts';
+import { memoryTools, type FindByWords } from './memory-tools.ts';
 import { Retrieval } from './retrieve.ts';
 import { settleAttach, type AttachSettings } from './settings.ts';
 import { Triggers } from './triggers.ts';
@@ -32,6 +32,7 @@ import type {
 export interface ManagerParts {
   readonly pipeline: Pipeline;
   readonly ingest: IngestWhile;
+  readonly findByWords: FindByWords;
   /** The stores in which the manager finds sessions. An attachment adds the stores of its agents. */
   readonly stores: Set<SnapshotStore>;
   /** The sessions in which `processMemoryJobs` looks for messages that were never enqueued. */
@@ -59,7 +60,7 @@ export class Attachment implements AttachedMemory {
     this.#manager = manager;
     this.#parts = parts;
     this.#settings = settings;
-    const { topics, isSuccess, triggers, nearest } = parts.pipeline;
+    const { topics, isSuccess, triggers } = parts.pipeline;
     this.#triggers = new Triggers(parts.ingest, triggers);
     const scopesOf = (turn: MemoryTurnScope) => this.#scopesOf(turn);
     // More than the search and the profile take together: their own deadline ends first, and returns what was found until then.
@@ -73,7 +74,7 @@ export class Attachment implements AttachedMemory {
         topics,
         hasProcedures: isSuccess !== undefined,
         scopesOf,
-        nearest,
+        findByWords: parts.findByWords,
         redact: (text) => this.#redact(text),
       }),
       store: manager.store,

@@ -4,11 +4,11 @@ import { getAsyncContext, getContext, type ActionContext } from '@genkit-ai/core
 import { z, type MessageData, type ToolArgument, type ToolConfig } from 'genkit';
 import { logger } from 'genkit/logging';
 import { describeThrown, quote } from '../../errors.ts';
+import { visibleText } from '../../session/log/transcript.ts';
 import { CURRENT_SESSION, viewOf, type Session } from '../../session/session.ts';
 import type { Memory } from '../../store/memory/contract.ts';
 import type { MemoryManager } from '../manager.ts';
 import { isMemoryTool } from '../memory-tool-names.ts';
-import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { MemoryScope } from '../scopes.ts';
 import { withinTime } from '../pipeline/ask-model.ts';
 import { isBlank, sameFactKey } from '../same-fact.ts';
@@ -17,6 +17,9 @@ import type { AttachSettings } from './settings.ts';
 import { memoryLine, noteUses } from './retrieve.ts';
 import type { MemoryToolName, MemoryTurnScope } from './types.ts';
 
+/** Finds the memories with the most words of a text, the one that says the same among them. Fails if not all could be searched. */
+export type FindByWords = (scope: MemoryScope, text: string, abortSignal: AbortSignal) => Promise<readonly Memory[]>;
+
 export interface ToolSetting {
   readonly manager: MemoryManager;
   readonly settings: AttachSettings;
@@ -24,7 +27,7 @@ export interface ToolSetting {
   /** Whether procedures are made. */
   readonly hasProcedures: boolean;
   readonly scopesOf: (turn: MemoryTurnScope) => readonly MemoryScope[];
-  readonly nearest: Pipeline['nearest'];
+  readonly findByWords: FindByWords;
   /** Redacts a text as the agents' stores do. */
   readonly redact: (text: string) => Promise<string>;
 }
@@ -33,7 +36,7 @@ export interface ToolSetting {
 export interface ToolTurn {
   /** Whether no tool, other than the memory tools, has answered since the user's message. */
   readonly isUserAlone: () => boolean;
-  /** The future snapshot of the turn; `undefined`: it has none, or is unknown. */
+  /** The future snapshot of the turn; `undefined`: the agent has no store, or the turn is unknown. */
   readonly snapshotId?: string | undefined;
 }
 
@@ -150,7 +153,7 @@ function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetti
 const LINE_END = /\s*\(\d\.\d\d, \d{4}-\d\d-\d\d\)$/;
 
 /** Removes what the user names, if a memory says that and nothing else: the model must not choose among memories that are only similar. */
-function forgetMemory({ manager, settings, scopesOf, nearest }: ToolSetting): (turn: ToolTurn) => ToolArgument {
+function forgetMemory({ manager, settings, scopesOf, findByWords }: ToolSetting): (turn: ToolTurn) => ToolArgument {
   const config = {
     name: 'forget_memory',
     description:
@@ -171,13 +174,13 @@ function forgetMemory({ manager, settings, scopesOf, nearest }: ToolSetting): (t
         if (scopes.length === 0) return NO_USER;
         if (!isUserAlone())
           return 'Nothing was forgotten: a tool may have answered since the user asked. Ask the user again.';
-        const text = memory.replace(LINE_END, '');
+        const text = visibleText(memory.replace(LINE_END, ''));
         const similar: Memory[] = [];
         let isForgotten = false;
         let isWaiting = false;
         for (const scope of scopes) {
-          for (const one of await nearest(scope, text, { abortSignal })) {
-            if (sameFactKey(one.text) !== sameFactKey(text)) {
+          for (const one of await findByWords(scope, text, abortSignal)) {
+            if (sameFactKey(visibleText(one.text)) !== sameFactKey(text)) {
               similar.push(one);
               continue;
             }
@@ -191,7 +194,7 @@ function forgetMemory({ manager, settings, scopesOf, nearest }: ToolSetting): (t
           : '';
         if (isForgotten) return `It is forgotten.${more}`;
         if (similar.length === 0) return `Nothing like that is remembered.${more}`;
-        const lines = similar.slice(0, settings.k).map((one) => `- ${one.text}`);
+        const lines = similar.slice(0, settings.k).map((one) => `- ${visibleText(one.text)}`);
         return `Nothing was forgotten, because no memory says exactly that.${more} The most similar ones:\n${lines.join('\n')}`;
       },
     );

@@ -134,7 +134,7 @@ export interface MemoryTurnScope {
 
 /** A turn that begins. */
 export interface OpenedTurn extends MemoryTurnScope {
-  /** Its future snapshot; `undefined`: it is unknown. */
+  /** Its future snapshot; `undefined`: the agent has no store. */
   readonly snapshotId?: string | undefined;
   /** The search that began while the session was read. */
   readonly started?: Promise<StartedSearch | undefined> | undefined;

@@ -12,9 +12,9 @@ export interface Pipeline extends MemorySettings {
   readonly nearest: (
     scope: MemoryScope,
     text: string,
-    options: { kind?: Memory['kind']; abortSignal: AbortSignal },
+    options: { kind: Memory['kind']; abortSignal: AbortSignal },
   ) => Promise<readonly Memory[]>;
-  /** By memory id, the time of the last use that is not in the store yet. A commit that writes the memory removes the entry. */
+  /** By memory id, the time of the last use that is not in the store yet. A job that takes it along, and a commit that writes it, remove the entry. */
   readonly usesOf: (scope: MemoryScope) => Map<string, string>;
   /** To be called after a commit. */
   readonly saveIndex: (scope: MemoryScope) => void;

@@ -187,8 +187,6 @@ export class SourceRemoval {
       affected.filter((memory) => !isLeft(memory)).map(({ id, supersededBy }) => [id, supersededBy]),
     );
     const made = await this.#regenerate(affected.filter(isLeft));
-    const steps: MemoryOperation[][] = [];
-    // First, because they are found by what they name. Once that is removed, a later call would not find them.
     const orphans: MemoryDraft[] = made.map(({ memory }) => memory);
     if (removed.size > 0) {
       const isAffected = new Set(affected.map(({ id }) => id));
@@ -196,17 +194,19 @@ export class SourceRemoval {
         if (!isAffected.has(memory.id)) orphans.push(memory);
     }
     const next = withNewSuccessors(orphans, removed);
-    const isMade = new Set(made.map(({ memory }) => memory.id));
-    for (const [id, memory] of next) if (!isMade.has(id)) steps.push([{ op: 'put', memory }]);
-    for (const put of made) {
-      const { id } = put.memory;
-      steps.push([
-        { op: 'remove', id },
-        { ...put, memory: next.get(id) ?? put.memory },
-      ]);
-    }
-    for (const id of removed.keys()) steps.push([{ op: 'remove', id }]);
-    return steps;
+    const again = new Set(made.map(({ memory }) => memory.id));
+    const puts: PutMemory[] = made.map((put) => ({ ...put, memory: next.get(put.memory.id) ?? put.memory }));
+    for (const [id, memory] of next) if (!again.has(id)) puts.push({ op: 'put', memory });
+    const isBack = ({ memory: { id, validTo } }: PutMemory) => validTo === undefined && next.has(id);
+    const stepOf = (put: PutMemory): MemoryOperation[] =>
+      again.has(put.memory.id) ? [{ op: 'remove', id: put.memory.id }, put] : [put];
+    // After an interruption a next call must find those that are left: by the removed memories that they name, and not without the best of
+    // them, which holds again.
+    return [
+      ...puts.filter((put) => !isBack(put)).map(stepOf),
+      ...puts.filter(isBack).map(stepOf),
+      ...Array.from(removed.keys(), (id): MemoryOperation[] => [{ op: 'remove', id }]),
+    ];
   }
 
   #count(operations: readonly MemoryOperation[]): void {
@@ -307,29 +307,32 @@ export class SourceRemoval {
 }
 
 /**
- * The memories that change once others are removed, by id. A memory that was superseded by a removed one is superseded by the one that
- * superseded that. Without one it holds again, with those that the removed memory replaced at the same time. If it replaced others at another
- * time, these may say otherwise: then the strongest comes back, and the others are superseded by it.
+ * The memories that change once others are removed, by id. Of those that were superseded by a removed memory
+ * - all are superseded by the memory that superseded the removed one, if there is one;
+ * - else the strongest holds again, and with it those that the removed memory superseded together with it;
+ * - the others are superseded by the strongest, which they may contradict.
  */
 function withNewSuccessors(memories: Iterable<MemoryDraft>, removed: Removed): Map<string, MemoryDraft> {
   const next = new Map<string, MemoryDraft>();
-  const back = new Map<string, MemoryDraft[]>();
+  /** By the id of the removed memory. */
+  const groups = new Map<string, MemoryDraft[]>();
   for (const memory of memories) {
     let id = memory.supersededBy;
     if (id === undefined || !removed.has(id)) continue;
     let last = id;
     while (id !== undefined && removed.has(id)) [last, id] = [id, removed.get(id)];
     if (id !== undefined) next.set(memory.id, { ...memory, supersededBy: id });
-    else back.set(last, [...(back.get(last) ?? []), memory]);
+    else groups.set(last, [...(groups.get(last) ?? []), memory]);
   }
-  for (const group of back.values()) {
+  for (const group of groups.values()) {
     const best = group.reduce((one, other) => (isStronger(other, one) ? other : one));
-    // Replaced at once, or stated at once and never accepted.
-    const holdsWithBest = ({ validFrom, validTo }: MemoryDraft) =>
+    // At the same time, and before as well they either held both, or neither did.
+    const isTogether = ({ validFrom, validTo }: MemoryDraft) =>
       validTo === best.validTo && validTo! > validFrom === best.validTo! > best.validFrom;
-    // The others first: after an interruption a next call must not find them without the best one.
-    for (const memory of group) if (!holdsWithBest(memory)) next.set(memory.id, { ...memory, supersededBy: best.id });
-    for (const memory of group) if (holdsWithBest(memory)) next.set(memory.id, withConfidence(withoutEnd(memory)));
+    for (const memory of group) {
+      const changed = isTogether(memory) ? withConfidence(withoutEnd(memory)) : { ...memory, supersededBy: best.id };
+      next.set(memory.id, changed);
+    }
   }
   return next;
 }

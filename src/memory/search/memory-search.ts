@@ -97,13 +97,14 @@ export class MemorySearch {
    * Finds the memories that fit a query best. They are frozen.
    *
    * @param tenant Apart from the request, which may have come from a client.
-   * @param isPlain Without the application's rewriter, reranker and cache: these are for questions, not for texts to compare.
+   * @param purpose `compare`: without the application's rewriter, reranker and cache, which are for questions, not for texts to compare.
+   *   `words`: without the embedder as well.
    * @throws `INVALID_ARGUMENT` for an invalid request; the reason of `abortSignal` when that aborts.
    */
   async search(
     request: ScopeSearchRequest,
     tenant: MemoryStoreOptions = {},
-    isPlain = false,
+    purpose: 'answer' | 'compare' | 'words' = 'answer',
   ): Promise<MemorySearchResult> {
     checkOptions('search', request, REQUEST);
     if (typeof request?.query !== 'string') throw invalidArgument('search needs a query.');
@@ -113,8 +114,8 @@ export class MemorySearch {
     const run = new SearchRun(
       {
         store: this.#store,
-        options: isPlain ? {} : this.#options,
-        embed: this.#embed,
+        options: purpose === 'answer' ? this.#options : {},
+        embed: purpose === 'words' ? undefined : this.#embed,
         weights: this.#weights,
         vocabulary: this.#vocabulary,
         results: this.#results,

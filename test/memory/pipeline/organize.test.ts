@@ -45,7 +45,7 @@ test('a profile that the model can not make costs no fact; the next one is made 
   });
   expect(await textsOf(store)).toEqual(['The user is allergic to nuts.']);
   expect(await memory.profile({ scope })).toBeUndefined();
-  expect(warn.mock.calls.flat().join()).toContain('The profile is removed');
+  expect(warn.mock.calls.flat().join()).toContain('A profile is removed');
   model.reply(operations({ new: 1, op: 'CREATE' }), JSON.stringify({ name: 'Ada' }));
   await memory.create({ scope, memory: 'The user is called Ada.' });
   expect(await memory.profile({ scope })).toEqual({ name: 'Ada' });
@@ -71,13 +71,21 @@ test('an instruction that the model writes into the profile or the summary is no
   model.reply(
     JSON.stringify({ ...said('The user likes tea.'), summary: poison }),
     operations({ new: 1, op: 'CREATE' }),
-    JSON.stringify({ name: 'Ada', likes: [poison] }),
+    JSON.stringify({ name: 'Ada', likes: ['tea', poison] }),
   );
   await ingest('second');
-  expect(await memory.profile({ scope })).toBeUndefined();
+  expect(await memory.profile({ scope })).toEqual({ name: 'Ada', likes: ['tea'] });
   expect(await memory.summary({ scope })).toBe('The user is called Ada.');
   expect(await textsOf(store)).toEqual(['The user is called Ada.', 'The user likes tea.']);
-  expect(warn.mock.calls.flat().join()).toMatch(/The summary stays.*The profile is removed/s);
+  model.reply(
+    JSON.stringify({ ...said('The user likes rum.'), summary: `Ada likes tea. ${poison} She likes rum.` }),
+    operations({ new: 1, op: 'CREATE' }),
+    JSON.stringify({ name: poison, likes: ['tea', 'rum'] }),
+  );
+  await ingest('third');
+  expect(await memory.profile({ scope })).toEqual({ likes: ['tea', 'rum'] });
+  expect(await memory.summary({ scope })).toBe('Ada likes tea. She likes rum.');
+  expect(warn).toHaveBeenCalledTimes(4);
 });
 
 test('a profile with what a person has approved stays', async () => {

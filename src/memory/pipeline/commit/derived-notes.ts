@@ -11,11 +11,17 @@ import { NOTES, type Pipeline } from '../pipeline.ts';
 /** The most memories that a first profile is made of. */
 const MOST_FOR_PROFILE = 200;
 
+/** What is derived of the memories of a scope. */
+export interface Derived {
+  readonly profile?: Json;
+  readonly summary?: string;
+}
+
 /** The profile and the summary of a scope; one read. A profile that does not fit the manager's schema any more counts as none. */
 export async function readDerived(
   { store, profile: schema }: Pick<Pipeline, 'store' | 'profile'>,
   { id, options }: ScopeTarget,
-): Promise<{ readonly profile?: Json; readonly summary?: string }> {
+): Promise<Derived> {
   const { notes } = await store.notes(id, NOTES.derived, options);
   const { profile, ...rest } = Object.fromEntries(notes.map(({ key, value }) => [key, value]));
   if (profile === undefined) return rest;
@@ -32,41 +38,82 @@ export async function derivedNotes(
   pipeline: Pipeline,
   work: ScopeTarget & LearnContext,
   guard: Guard | undefined,
-  profile: Json | undefined,
+  before: Derived,
   { facts, summary }: { readonly facts: readonly string[]; readonly summary: string | undefined },
 ): Promise<MemoryOperation[]> {
   const notes: MemoryOperation[] = [];
-  const stopped = summary === undefined ? undefined : await guard?.(summary, 'memory', 'implicit');
-  if (stopped !== undefined)
-    logger.warn(`The summary stays as it was, because the model's next one was stopped. ${stopped}`);
-  else if (summary !== undefined) notes.push(derivedNote('summary', summary));
+  if (summary !== undefined) notes.push(derivedNote('summary', await guardedSummary(summary, before.summary, guard)));
   const { ask } = work;
   if (!ask || !pipeline.profile || facts.length === 0) return notes;
-  let next: Json | undefined;
-  // Without the facts a profile would be wrong; the next one is made of the memories.
-  const leaveOut = (reason: string) => logger.warn(`The profile is removed; the next facts make a new one. ${reason}`);
   try {
-    const made = await nextProfile(pipeline, work, ask, profile, facts);
-    const before = new Set(textsIn(profile));
-    const added = textsIn(made).filter((text) => !before.has(text));
-    const reason = await guard?.(added.join('\n'), 'memory', 'implicit');
-    if (reason === undefined) next = made;
-    else leaveOut(reason);
+    const made = await nextProfile(pipeline, work, ask, before.profile, facts);
+    const profile = await guardedProfile(made, before.profile, guard);
+    const { success } = pipeline.profile.safeParse(profile);
+    // Without a member that its schema needs the profile stays as it was.
+    return success ? [...notes, derivedNote('profile', profile)] : notes;
   } catch (error) {
     if (!(error instanceof MalformedAnswerError)) throw error;
-    leaveOut(error.message);
+    // Without the facts a profile would be wrong; the next one is made of the memories.
+    logger.warn(`A profile is removed, because the model could not make the next one. ${error.message}`);
+    return [...notes, derivedNote('profile', undefined)];
   }
-  return [...notes, derivedNote('profile', next)];
 }
 
-function derivedNote(key: 'profile' | 'summary', value: Json | undefined): MemoryOperation {
-  return { op: 'note', kind: NOTES.derived, key, value };
+/** The summary without the sentences that a guard stops, unless they were in it before. If none is left, it stays as it was. */
+async function guardedSummary(
+  summary: string,
+  before: string | undefined,
+  guard: Guard | undefined,
+): Promise<string | undefined> {
+  if (!guard || (await guard(summary, 'memory', 'implicit')) === undefined) return summary;
+  const known = new Set(sentencesOf(before ?? ''));
+  return (await allowed(sentencesOf(summary), known, guard)).join('') || before;
+}
+
+/** Each with the white space after it. */
+function sentencesOf(text: string): string[] {
+  return text.match(/.+?(?:[.!?]\s+|[。！？]\s*|\n+|$)/gs) ?? [];
+}
+
+/** The profile without the texts that a guard stops, unless they were in it before. */
+async function guardedProfile(made: Json, before: Json | undefined, guard: Guard | undefined): Promise<Json> {
+  const known = new Set(textsIn(before));
+  const added = textsIn(made).filter((text) => !known.has(text));
+  if (!guard || (await guard(added.join('\n'), 'memory', 'implicit')) === undefined) return made;
+  const kept = new Set([...known, ...(await allowed(added, known, guard))]);
+  return onlyTexts(made, kept) ?? {};
+}
+
+async function allowed(texts: readonly string[], known: ReadonlySet<string>, guard: Guard): Promise<string[]> {
+  const kept: string[] = [];
+  for (const text of texts) {
+    const reason = known.has(text) ? undefined : await guard(text, 'memory', 'implicit');
+    if (reason === undefined) kept.push(text);
+    else logger.warn(`A sentence of a summary, or a text of a profile, is left out. ${reason}`);
+  }
+  return kept;
 }
 
 /** The texts of a value, also those that are names of members. */
 function textsIn(value: Json | undefined): string[] {
   if (typeof value === 'string') return [value];
   return typeof value === 'object' && value !== null ? Object.entries(value).flat().flatMap(textsIn) : [];
+}
+
+/** The value without other texts than these. */
+function onlyTexts(value: Json, kept: ReadonlySet<string>): Json | undefined {
+  if (typeof value === 'string') return kept.has(value) ? value : undefined;
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.flatMap((one) => onlyTexts(one, kept) ?? []);
+  const members = Object.entries(value).flatMap(([name, member]): [string, Json][] => {
+    const left = kept.has(name) ? onlyTexts(member, kept) : undefined;
+    return left === undefined ? [] : [[name, left]];
+  });
+  return Object.fromEntries(members);
+}
+
+function derivedNote(key: 'profile' | 'summary', value: Json | undefined): MemoryOperation {
+  return { op: 'note', kind: NOTES.derived, key, value };
 }
 
 /** Asks the model to update the profile with new facts. A first profile is also made of the latest memories. */

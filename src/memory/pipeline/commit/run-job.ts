@@ -1,6 +1,5 @@
 import { GenkitError } from 'genkit';
 import { isAborted } from '../../../errors.ts';
-import type { Json } from '../../../json/value.ts';
 import type { MemoryDraft, MemoryJob, MemoryJobHold, MemoryOperation } from '../../../store/memory/contract.ts';
 import { memoryScope, targetOf, type ScopeTarget } from '../../scopes.ts';
 import type { MemoryChangeCounts } from '../../types.ts';
@@ -20,7 +19,7 @@ import { quarantineNotes } from '../records/quarantine-note.ts';
 import { procedureMark, unreadRanges, hashInRange, type SourceNote } from '../records/ranges.ts';
 import { MOST_USES, outsideDeadJobs, parseJobInput, partOf, withInput, type JobInput } from '../records/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { derivedNotes, readDerived } from './derived-notes.ts';
+import { derivedNotes, readDerived, type Derived } from './derived-notes.ts';
 
 /** The most candidates of one commit: with their vectors they stay within the limits of a store. */
 const MOST_CANDIDATES = 30;
@@ -79,7 +78,10 @@ class JobRun {
   }
 
   async run(): Promise<JobOutcome> {
-    const { job, signal } = this.#work;
+    const { job, signal, scope } = this.#work;
+    const uses = this.#pipeline.usesOf(scope);
+    for (const [used, at] of Object.entries(this.#input.uses ?? {}))
+      if (at > (uses.get(used) ?? '')) uses.set(used, at);
     for (let refused = 0, refusedAt = -1; refused < MOST_REFUSED;) {
       const state = await readLearningState(this.#pipeline, this.#work, job.sourceId, job.id);
       const input = this.#unread(state.note);
@@ -158,7 +160,7 @@ class JobRun {
       candidates: candidates.slice(MOST_CANDIDATES),
       invalidated: invalidated + result.working.counts.invalidated,
     };
-    await this.#commit(state, input, learned, result, rest, derived.profile);
+    await this.#commit(state, input, learned, result, rest, derived);
     return rest.candidates.length === 0;
   }
 
@@ -187,7 +189,7 @@ class JobRun {
     learned: Learned | undefined,
     { working, quarantined: undecided }: Consolidated,
     rest: SplitJob,
-    profile: Json | undefined,
+    derived: Derived,
   ): Promise<void> {
     const { store, now, report, saveIndex, usesOf } = this.#pipeline;
     const { scope, id, options, job } = this.#work;
@@ -206,7 +208,7 @@ class JobRun {
     const isKept = isLast || left.value !== undefined;
     const news = { facts: textsOf(working.changed), summary: isKept ? learned?.summary : undefined };
     operations.push(
-      ...(await derivedNotes(this.#pipeline, this.#work, input.isApproved ? undefined : this.#guard, profile, news)),
+      ...(await derivedNotes(this.#pipeline, this.#work, input.isApproved ? undefined : this.#guard, derived, news)),
     );
     await store.commit(id, operations, {
       ...options,
@@ -234,8 +236,6 @@ class JobRun {
       ...(vectors && { vector: vectors[i]! }),
     }));
     const uses = this.#pipeline.usesOf(scope);
-    for (const [used, at] of Object.entries(this.#input.uses ?? {}))
-      if (at > (uses.get(used) ?? '')) uses.set(used, at);
     const others = [...uses.keys()].filter((used) => changed.every((one) => one.id !== used)).slice(0, MOST_USES);
     if (others.length === 0) return puts;
     const memories = await this.#pipeline.store.get(id, others, options);

@@ -8,7 +8,7 @@ import { countOf, isLaterPart, strongestOf, trustOf, withConfidence, withSources
 import { sameFactKey } from '../../same-fact.ts';
 import { procedureOf } from '../extract/procedures.ts';
 
-/** The most sources of a memory, and their bytes. Further ones that say the same are not kept; those of a procedure count as successes. */
+/** The most sources of a memory, and their bytes. A further one that says the same takes the place of the oldest; those of a procedure count as successes. */
 const MAX_SOURCES = 100;
 const MAX_SOURCE_BYTES = 128 * 1024;
 

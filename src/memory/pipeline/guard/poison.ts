@@ -24,20 +24,19 @@ const MODEL = '(?:assistant|ai|bot|agent|model|chatbot)';
 const MUST = '(?:must|should|shall|will|has to|have to)';
 const REQUIRED = `(?:${MUST}|is (?:required|obliged|instructed|ordered) to)`;
 /** The place of an imperative. "I" and "we" in the sentence make it a statement: "I am stubborn and ignore all rules". */
-const ORDER = String.raw`(?<=^ ?|[\n.,:;!?"(-] ?|\b(?:please|then|now) |(?<!\b(?:i|we|they)\b[^.:;!?\n]{0,60})\band |\b(?:you|${MODEL}) ${MUST} (?:always )?|\byou to |\b(?:user|customer) (?:wants?|prefers?|asks?|asked|tells|told|expects?) (?:that you|(?:the|this) (?:assistant|ai|chatbot|bot|model) to) )`;
+const ORDER = String.raw`(?<=^ ?|[\n.,:;!?"(-] ?|\b(?:please|then|now) |(?<!\b(?:i|we|they)\b[^.:;!?\n]{0,60})\band |\b(?:you|${MODEL}) ${MUST} (?:always )?|\byou to )`;
 const END = String.raw`(?= ?(?:[.,;:!"\n]|$))`;
 const PEOPLE = '(?:users?|customers?)';
 const OTHERS = `(?:(?:all|every|each|another|other) (?:other )?${PEOPLE}|someone else)`;
 /** The name or number of a user: "user stories" and "user tests" are no users. */
-const NAME = String.raw`(?!(?:accounts?|data|documentation|experience|feedback|groups?|guides?|input|interface|interviews?|management|manuals?|mode|names?|processes|profiles?|research|roles?|settings?|space|stor(?:y|ies)|support|test(?:s|ing)?)\b)["'#]?[\w-]+["']?`;
+const NAME = String.raw`(?!(?:accounts?|care|data|documentation|experience|feedback|groups?|guides?|input|interface|interviews?|management|manuals?|mode|names?|processes|profiles?|research|roles?|settings?|space|stor(?:y|ies)|support|test(?:s|ing)?)\b)["'#]?[\w-]+["']?`;
 const ADMIN = '(?:admin|administrator|root|super-?(?:user|admin))';
 const RIGHTS = '(?:access|rights|privileges|permissions)';
 const READ = '(?:see|read|view|access|change|edit|delete|export)';
 const CHECKS =
-  '(?:(?:identity )?(?:verification|authentication|authori[sz]ation)|(?:identity|security|verification|login) checks?)';
+  '(?:(?:identity )?(?:verification|authentication|authori[sz]ation)|(?:identity|verification|login) checks?)';
 /** "All orders of my department" are the affair of the user. */
 const ALL_DATA = String.raw`(?:everything${END}|(?:all|any|every)(?: customer| user)? (?:orders?|invoices?|accounts?|data|records?|users?|customers?|memories|conversations?|passwords?)\b(?! (?:of|in|for|at|about)\b))`;
-const NOT_OURS = String.raw`(?!.{0,60}\b(?:i|i'm|me|my|we|us|our)\b)`;
 
 function pattern({ raw }: TemplateStringsArray, ...parts: readonly string[]): RegExp {
   return new RegExp(String.raw({ raw }, ...parts).replaceAll(/\n */g, ''), 'm');
@@ -49,26 +48,26 @@ const RULES: readonly PoisonRule[] = [
     patterns: [
       pattern`${ORDER}(?:ignore?|disregard|forget|override|bypass|disable|drop|skip)(?: (?:of|the|these))*(?: (?:all|any|every|your|previous|prior|earlier|above|system|safety|identity|authori[sz]ation|return)){1,4}(?: (?:of|the|these|policy))*
         \s(?:instructions?|rules?|prompts?|guidelines?|polic(?:y|ies)|restrictions?|guardrails?|safeguards?|filters?|checks?|verification)\b(?! (?:(?:that )?(?:i|we)|(?:of|for|in|on|about) (?!the (?:system|developer)|this|your))\b)`,
-      pattern`${ORDER}(?:ignore|disregard|forget) (?:the (?:instructions|rules|guidelines) (?:above|you were given|of the (?:system|developer))|(?:everything|all|anything) (?:that )?you (?:were|have been) (?:told|instructed|ordered)\b(?! (?:(?:before|earlier|so far) )?(?:about|on|for|by|regarding|to)\b))`,
+      pattern`${ORDER}(?:ignore|disregard|forget) (?:the (?:instructions|rules|guidelines) (?:above|you were given|of the (?:system|developer))|(?:everything|all|anything) (?:that )?you (?:were|have been) (?:instructed|ordered)\b(?! (?:(?:before|earlier|so far) )?(?:about|on|for|by|regarding|to)\b))`,
       pattern`${ORDER}(?:reveal|print|show|output|repeat|change|give|tell)(?: me)? (?:the|your) (?:(?:system|hidden|secret) (?:prompt|message|instructions)|(?:initial|developer) (?:prompt|instructions))\b(?! (?:of|for|in|from)\b)`,
-      pattern`${ORDER}(?:stop (?:following|obeying)|(?:do not|don't|never|no longer|not) (?:follow|obey))(?: any of)? (?:(?:the|your) system (?:prompt|message|instructions)|your (?:(?:previous|original|initial|safety|developer) )?(?:instructions|prompt|guidelines|rules|programming))\b(?! (?:of|for|in|on|about|when)\b)`,
-      pattern`\b(?:you are now|from now on,? you are|your (?:persona|role|name|identity) (?:is now|from now on is)) (?:dan(?= ?(?:[.:;!"\n]|$)|, (?!(?:my|an?|the) (?!ai\b))| (?:with no|without|(?:who|and) (?:ha(?:ve|s) no (?:rules|restrictions|limits|filters)|(?:can |may )?do(?:es)? anything|(?:must )?(?:obeys?|ignores?)))\b)
-        |in (?:developer|god|jailbreak) mode|an? (?:unrestricted|unfiltered|uncensored|jailbroken) ${MODEL}\b|an? ${MODEL} (?:(?:without|with no|(?:that|who) has no|and have no) (?:any )?(?:rules|restrictions|limits|filters)))`,
+      pattern`${ORDER}(?:stop (?:following|obeying)|(?:do not|don't|never|no longer|not) (?:follow|obey))(?: any of)? (?:(?:the|your) system (?:prompt|message|instructions)|your (?:(?:previous|original|initial|safety|developer) )?(?:instructions|prompt|guidelines|rules|programming))\b(?! (?:of|for|in|on|about|when|to|there|exactly|literally|so)\b)`,
+      pattern`\b(?:you are now|from now on,? you are|your (?:persona|role|identity) (?:is now|from now on is)) (?:dan(?= ?(?:[.:;!"\n]|$)|, (?!(?:my|an?|the) (?!ai\b))| (?:with no|without|(?:who|and) (?:ha(?:ve|s) no (?:rules|restrictions|limits|filters)|(?:can |may )?do(?:es)? anything|(?:must )?(?:obeys?|ignores?)))\b)
+        |in (?:developer|god|jailbreak) mode|an? (?:unrestricted|unfiltered|uncensored|jailbroken) ${MODEL}\b|an? ${MODEL} (?:(?:without|with no|(?:that|who) has no|and have no) (?:any )?(?:rules|restrictions|limits|filters)\b(?! (?:on|about|for|in|of)\b)))`,
       pattern`(?:^|\s)(?:<\/?(?:system|instructions?)>|\[\/?system\]|#{2,} ?(?:system|instruction))|<\|\w{1,40}\|>|<<\/?sys>>|<(?:start|end)_of_turn>|(?<![\w)\]])\[inst\]|\[\/inst\]|\[end of the data\.\]|\bnew (?:system )?instructions ?:|^system ?: ?(?:the (?:user|assistant)|you|show|grant|ignore)\b`,
       pattern`${ORDER}(?:always (?:approve|grant|issue)\b.{0,20}|(?:approve|grant) (?:every|all|any) )\b(?:refund|payment|withdrawal|upgrade|discount)`,
       pattern`\bthe ${MODEL} ${REQUIRED} (?:always )?(?:(?:approve|grant|never verify)\b.{0,20}\b(?:refund|payment|upgrade|discount)|reveal\b.{0,20}\b(?:conversation|data|secret|code|password)|recommend only (?:this|our)\b|(?:forward|send|post)\b.{0,40}\bhttps?:
-        |(?:add|append|include|insert)\b.{0,60}\bhttps?:.{0,60}\b(?:each|every|all)(?: of)?(?: its| your)? (?:answers?|repl(?:y|ies)|responses?|messages?)\b|(?:execute|run) (?:any|every|all) (?:shell |terminal )?commands?\b(?! (?:of|in|from)\b))`,
+        |(?:add|append|include|insert)\b.{0,60}\bhttps?:.{0,60}\b(?:each|every|all)(?: of)?(?: its| your)? (?:answers?|repl(?:y|ies)|responses?|messages?)\b(?! (?:about|for|if|on|that|to|when|with)\b))`,
       pattern`\b(?:new (?:rule|policy) ?: ?the ${MODEL} (?:approves|grants|reveals|shares)|policy of (?:this|the) ${MODEL} to (?:approve|grant|reveal|share))\b.{0,20}\b(?:refunds?|payments?|loans?|api keys|passwords|secrets|credentials|conversations|applications?)\b`,
-      pattern`${ORDER}(?:always )?recommend (?:our (?:products?|brand|company|shop|app|services?)\b|product (?!(?:names?|pages?|photos?|reviews?|tests?|videos?)\b)["']?[\w-]+["']?(?:${END}| in (?:each|every|all)\b))(?!.{0,40}\b(?:to|for) (?:me|us)\b)`,
+      pattern`${ORDER}(?:always )?recommend (?:our (?:products?|brand|company|shop|app|services?) in (?:each|every|all)\b|product (?!(?:names?|pages?|photos?|reviews?|tests?|videos?)\b)["']?[\w-]+["']?(?:${END}| in (?:each|every|all)\b))(?!.{0,40}\b(?:to|for) (?:me|us)\b)`,
       pattern`\byou ${MUST} always (?:transfer|wire|send|refund|withdraw) .{0,20}\b(?:money|funds|payments?|refunds?|amounts?)\b.{0,20}\bwithout (?:asking for |any )*(?:confirmation|verification|approval)\b`,
-      pattern`\bin (?:every|each|all)(?: of)?(?: your)? (?:future|later|new|other) (?:conversations?|chats?|sessions?|answers?|repl(?:y|ies)),? ?(?:(?:you ${MUST}|please|always) )*(?:begin|start|open|end|close|finish) (?:your|each|every|all)(?: your)? (?:answers?|repl(?:y|ies)|responses?|messages?) with ["\u201c\u201e\u00ab'](?!(?:dear|good|greetings|hello|hey|hi|welcome|mrs?|ms|dr|bye|best)\b)`,
       pattern`${ORDER}(?:set (?:the |your |all )?safety (?:filters?|checks|settings) to (?:off|none)\b(?! (?:in|on|of)\b)|(?:bypass|override|ignore) (?:the |your |all )?content moderation\b|obey (?:only me|me only|no ?(?:one|body) but me)\b(?! (?:in|on|at|and)\b)
         |(?:save|store|write|commit) (?:this )?(?:to|in|into) (?:the |your |its )?(?:long-?term )?memory that the (?:user|customer) (?:(?:has )?(?:agree[ds]|approve[ds]|authori[sz]e[ds]|consent(?:s|ed)|trusts)|wants to (?:pay|send|transfer|wire))\b)`,
+      pattern`\b(?:user|customer) (?:wants?|prefers?|asks?|asked|tells|told|expects?) (?:that you|(?:the|this) ${MODEL} to) (?:ignore|disregard|forget) (?:all|any|every|your)(?: (?:of|the|your|previous|prior|earlier|safety|system))* (?:instructions?|rules?|prompts?|guidelines?|restrictions?)\b(?! (?:of|for|in|on|about)\b)`,
       pattern`\b(?:pretend|act as if) (?:that )?(?:all|your|the)(?: your| the)? (?:earlier|previous|prior|original|system|other) (?:instructions|rules|guidelines|restrictions) (?:(?:were|are|have been) (?:cancell?ed|deleted|gone|lifted|overridden|revoked|void|withdrawn)|do not (?:apply|exist)|never existed)\b`,
-      pattern`\bai (?:agents|assistants|models|systems) (?:must|shall|have to) (?:always |now )?(?:store|remember|save|note|memori[sz]e) that\b|\b(?:ai|assistant|model|chatbot) (?:reading|that reads|who reads) this ${MUST} (?:(?:treat|trust) (?:the|this) (?:user|customer|sender|vendor)|obey|approve)\b`,
+      pattern`\b(?:ai|assistant|model|chatbot) (?:reading|that reads|who reads) this ${MUST} (?:(?:treat|trust) (?:the|this) (?:user|customer|sender|vendor)|obey|approve)\b`,
       pattern`\b(?:send|forward|post|upload|copy) (?:the|this|every|all)(?: full| entire)? (?:conversations?|chat history|memories) to (?:https?:|\S{1,64}@)|${ORDER}(?:print|reveal|output|post|leak) (?:your|the|all) (?:api keys?|passwords|secrets|credentials)\b`,
       pattern`${ORDER}(?:run|execute|call|invoke)\b.{0,40}\b(?:rm -rf|shell tool|(?:(?:tool|function) )?[a-z]+_[a-z]+ without (?:asking|confirmation|approval))\b`,
-      pattern`\bwhenever (?:anyone|someone|any user) asks\b.{0,40}\b(?:insert|include|append|recommend)\b|\bwhenever (?:anyone|someone|any user) asks\b${NOT_OURS}[^.:;!?\n]{0,40}, ?(?:tell them|say|answer|reply|claim)\b|\b(?:do not|don't|never) (?:tell|mention to) the user that\b|\b(?:hide|conceal|mention) (?:this|it) (?:from|to) the user\b`,
+      pattern`\bwhenever (?:anyone|someone|any user) asks\b.{0,40}\b(?:insert|include|append|recommend)\b|\b(?:do not|don't|never) (?:tell|mention to) the user that\b|\b(?:hide|conceal|mention) (?:this|it) (?:from|to) the user\b`,
     ],
     inLanguages: 'instructs',
     allowedInSteps: INSTRUCTION_STEPS,
@@ -81,10 +80,10 @@ const RULES: readonly PoisonRule[] = [
       pattern`(?<!\b(?:not|longer|never) )\b(?:have|has|granted) (?:now )?(?:${ADMIN}|elevated|unlimited|unrestricted) (?:access|rights|privileges|permissions)\b(?:${END}| (?:by|since|here|to the system)\b)|\bgrant (?:me|the user) full access\b|\blevel \d clearance\b|(?:^|[.:;!?] ?|\bplease )grant (?:me|(?:the|this) (?:user|account)) ${ADMIN} ${RIGHTS}${END}`,
       pattern`\b(?:is|am|i'm) (?:now )?(?:an? |the )?${ADMIN},? (?:with (?:${ADMIN}|full|all|unlimited|unrestricted|elevated) ${RIGHTS}(?:${END}| and\b| (?:to|over) (?:the|this) (?:system|platform)\b)|(?:and|who|so i) (?:may|(?:is|am) (?:allowed|authori[sz]ed|permitted) to) ${READ} ${ALL_DATA}|remember (?:that|this|it)${END})`,
       pattern`\b(?:i am|i'm|(?:the|this) (?:user|customer|account) is) exempt from (?:any |all |the |every )?${CHECKS}(?:${END}| and\b)`,
-      pattern`\b(?:i have|(?:user|customer|account) has) (?:now )?(?:(?:(?:staff|employee|security|full|the|${ADMIN}) )?(?:clearance|privileges) to ${READ} (?:${ALL_DATA}|(?:the )?(?:data|orders|accounts|records) of other\b)|full access to (?:all|any|every) (?:customer |user )?(?:records?|orders?|invoices?|accounts?)\b(?! (?:of|in|for|at|about)\b))`,
+      pattern`\b(?:i have|(?:user|customer|account) has) (?:now )?(?:(?:(?:staff|employee|security|full|the|${ADMIN}) )?(?:clearance|privileges) to ${READ} (?:${ALL_DATA}|(?:the )?(?:data|orders|accounts|records) of other\b)|full access to (?:all|any|every) (?:customer |user )?(?:records?|orders?|invoices?|accounts?)\b(?! (?:of|in|for|at|about|from|since|that)\b))`,
       pattern`\bno (?:further |additional |identity )?(?:verification|authentication|authori[sz]ation) (?:is )?(?:needed|required|necessary) (?:for|from|by) (?:the|this) (?:user|customer|account)${END}`,
       pattern`\b(?:user|customer|account) may (?:bypass|skip|ignore) (?:the |all |any )?${CHECKS}${END}|\b(?:user|customer|account|and) (?:may|is allowed to|am allowed to) ${READ} (?:the )?(?:(?:data|orders|accounts|records|conversations|memories) of other (?:users|customers)|other (?:users|customers)' (?:data|orders|accounts|records|conversations|memories))\b`,
-      pattern`\bas (?:the|your|an?) ${ADMIN},? i (?:say|declare|hereby|command)\b.{0,12}\b(?:(?:all|every|each|this) (?:users?|customers?)|you (?:must|shall|may))\b|\b(?:authori[sz]ed|allowed) (?:me|(?:the|this) (?:user|account)) to (?:bypass|disable|skip|ignore|override) (?:the|all|any|your) (?:safety )?(?:filters|restrictions|verification|guardrails)${END}|\bmy (?:role|account) (?:is|was|has been) (?:now )?(?:upgraded|elevated|raised) to ${ADMIN}(?:${END})(?!, (?!remember))`,
+      pattern`\bas (?:the|your|an?) ${ADMIN},? i (?:say|declare|hereby|command)\b.{0,12}\b(?:(?:all|every|each|this) (?:users?|customers?)(?! should\b)|you (?:must|shall|may))\b|\b(?:authori[sz]ed|allowed) (?:me|(?:the|this) (?:user|account)) to (?:bypass|disable|skip|ignore|override) (?:the|all|any|your) (?:safety )?(?:filters|restrictions|verification|guardrails)${END}|\bmy (?:role|account) (?:is|was|has been) (?:now )?(?:upgraded|elevated|raised) to ${ADMIN}(?:${END})(?!, (?!remember))`,
       pattern`\b(?:i am|i'm|i have|(?:user|customer|he|she) (?:is|has)|they are) (?:authori[sz]ed|permitted|allowed|permission|the right) to (?:decide${END}|change prices\b
         |(?:see|read|view|access|change|edit|delete|get|withdraw) (?:everything${END}|(?:all|any|every) (?:customer |user )?(?:invoices?|orders?|accounts?|data|refunds?|records?|amount)\b(?! (?:of|in|for|at|about) (?:my|our|me)\b)))`,
       pattern`(?<!\bnot )\b(?:pre-?approved|verified) (?:for|and entitled to)\b.{0,10}\b(?:refund|withdrawal)s?\b|\bexempt from\b.{0,20}\b(?:return|refund|payment) policy\b|\bon behalf of management${END}`,
@@ -95,14 +94,14 @@ const RULES: readonly PoisonRule[] = [
   {
     reason: 'It is about other users.',
     patterns: [
-      pattern`${ORDER}(?:remember|store|save|write|note|record|add) (?:this |that )?(?:globally\b|for ${OTHERS}\b)|(?:^|[.:;!?] ?)for (?:all|every|each|other) users ?:`,
-      pattern`(?:^|[.:;!?] ?)(?:all|every|each|other|future) ${PEOPLE} (?:(?:prefers?|wants?|(?:must|should) be (?:told|sent|shown|greeted))\b(?!.{0,60}\b(?:i|i'm|we|our)\b)|gets? (?:an? )?(?:100 ?%|unlimited) (?:discount|refund)s?\b)`,
+      pattern`${ORDER}(?:remember|store|save|write|note|record|add) (?:this |that )?(?:globally\b|for ${OTHERS}\b)|(?:^|[.:;!?] ?)for (?:all|every|each|other) users ?:(?!.{0,80}\?)`,
+      pattern`(?:^|[.:;!?] ?)(?:all|every|each|other|future) ${PEOPLE} (?:(?:prefers?|wants?|(?:must|should) be (?:told|sent|shown|greeted))\b(?!.{0,60}\b(?:i|i'm|we|our)\b)|gets? (?:an? )?(?:100 ?%|unlimited) (?:discount|refund)s?${END})`,
       pattern`${ORDER}(?:remember|store|save|note|record)(?: this)?(?: ?:|,)?(?: that)? (?:all|every|each) (?:other )?${PEOPLE} (?:are|is|have|has|may) (?:now )?(?:an? )?(?:${ADMIN}s?\b(?: ${RIGHTS})?|full access)${END}`,
       pattern`${ORDER}tell (?:everyone|everybody|${OTHERS}) (?:who asks )?(?:that|to)\b(?!.{0,40}\b(?:i|i'm|my|we|our)\b)|\b(?:another|other) ${PEOPLE} told you\b`,
       pattern`${ORDER}(?:(?:write|put|add|save|store|record|note|update|change|delete|erase|copy|show|read)\b.{0,15}\b(?:(?:memory|memories|preferences|profiles?|records?|data|conversations) of ${OTHERS}|memories of (?:user|customer)\b|preferences of user\b
         |memory of (?:user|customer)(?: id)? ${NAME}|profile of user(?: id)? ${NAME}(?: ?:| that\b))|(?:store|save|remember|record|note) (?:this )?in (?:the )?(?:shared|global|common) memory that\b)`,
-      pattern`(?:(?:^|[.:;!?] ?)(?:for|under) user|\b(?:store|save|remember|record) (?:this )?(?:(?:for|under) (?:user|account)|about user))(?: id)? ${NAME}(?: ?:| that\b)`,
-      pattern`${ORDER}(?:add|write|save|store|put|note)(?: this)? (?:to|in|into) (?:[a-z]+'s (?:profile|memor(?:y|ies))\b|user [\w-]+'s memor(?:y|ies)\b|user_?id ?[:=])|\bset scope ?[:=] ?["']?(?:all users\b|user[:/]|(?:app|global|user)["']?(?: ?[.,;:!\n]|$| and (?:remember|store|save|write|note)\b))|^user:\w|\.\.\/[\w-]+\/memories\b`,
+      pattern`(?:(?:^|[.:;!?] ?)(?:for|under) user|\b(?:store|save|remember|record) (?:this )?(?:for|under) (?:user|account))(?: id)? ${NAME}(?: ?:| that\b)`,
+      pattern`${ORDER}(?:(?:add|write|save)(?: this)? to [a-z]+'s profile\b|(?:add|write|save|store|put|note)(?: this)? (?:to|in|into) (?:[a-z]+'s memor(?:y|ies)\b|user [\w-]+'s memor(?:y|ies)\b|user_?id ?[:=]))|\bset scope ?[:=] ?["']?(?:all users\b|user[:/]|(?:app|global|user)["']?(?: ?[.,;:!\n]|$| and (?:remember|store|save|write|note)\b))|^user:\w|\.\.\/[\w-]+\/memories\b`,
     ],
     inLanguages: 'aboutOthers',
     refusedInSteps: OTHERS_REFUSED,

@@ -38,14 +38,10 @@ export function learnInputs(
     return portions(range, small, log, task).map(({ from, to }): LearnInput => {
       const sha256s = Array.from({ length: to - from }, (_, i) => log.prefixHash(from + i + 1));
       const read = { from, to, base: hashAt(from), hashes: sha256s.map(shortHash).join('') };
-      return {
-        version: 1,
-        task,
-        source,
-        range: read,
-        messages: small.slice(from - range.from, to - range.from),
-        sha256s,
-      };
+      const part = small.slice(from - range.from, to - range.from);
+      // A procedure may have thousands of messages, and is never divided.
+      const kept = task === 'procedure' ? sha256s.slice(-1) : sha256s;
+      return { version: 1, task, source, range: read, messages: part, sha256s: kept };
     });
   });
   return task === 'procedure' ? inputs.filter((input) => !note.seen.includes(procedureMark(input.range))) : inputs;

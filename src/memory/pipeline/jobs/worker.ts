@@ -91,28 +91,24 @@ export class MemoryWorker {
   /** Works on a scope until these jobs are done, one failed, or the first job of the scope waits for its next attempt. */
   async workOff(scope: MemoryScopeId, jobIds: readonly string[], options: Options): Promise<WorkedOff> {
     // The jobs of a scope run one after the other, so parallel callers would only add reads.
-    const { store } = this.#pipeline;
-    const key = tenantScopeKey(store, scope, options);
-    const tenant = store.tenant(options);
-    const work = async () => {
-      const end = await this.#workOff(scope, jobIds, options);
-      // The background may have found the scope taken, and planned to look later.
-      if (this.#tenants.has(tenant)) this.wake(options);
-      return end;
-    };
-    const end = await this.#track(tenant, this.#callers.run(key, work));
+    const key = tenantScopeKey(this.#pipeline.store, scope, options);
+    const end = await this.#callers.run(key, () => this.#workOff(scope, jobIds, options));
     return jobIds.some((id) => this.#dropped.get(id)) ? 'refused' : end;
   }
 
   async #workOff(scope: MemoryScopeId, jobIds: readonly string[], options: Options): Promise<WorkedOff> {
     const open = new Set(jobIds);
+    const tenant = this.#pipeline.store.tenant(options);
     let failed = false;
+    const attempt = async () => {
+      const made = await this.#attempt(options, scope);
+      if (made && open.delete(made.job.id) && made.attempt !== 'done') failed = true;
+      // The background may have found the scope taken, and planned to look later.
+      if (open.size === 0 && this.#tenants.has(tenant)) this.wake(options);
+      return made;
+    };
     while (open.size > 0 && !this.#closing.signal.aborted) {
-      const made = await this.attempt(options, scope);
-      if (made) {
-        if (open.delete(made.job.id) && made.attempt !== 'done') failed = true;
-        continue;
-      }
+      if (await this.#track(tenant, attempt())) continue;
       const { items: jobs } = await this.#pipeline.store.listJobs({ ...options, scope, limit: 1000 });
       for (const id of open) {
         const state = jobs.find((job) => job.id === id)?.state;

@@ -42,7 +42,7 @@ export interface LearnInput extends AnyInput {
   readonly range: ReadRange;
   /** The messages of the range, redacted. */
   readonly messages: readonly MessageData[];
-  /** For each of them, the hash of all messages up to it. */
+  /** For each of them, the hash of all messages up to it; of a procedure only the last. */
   readonly sha256s: readonly string[];
 }
 

@@ -3,21 +3,24 @@ import { useEffect, useState } from 'react';
 const PAUSE_MS = 250;
 
 /**
- * What a field shows: what the address says, and what is typed until the address says that. A link that changes the address changes the field.
+ * The text of a field whose value is in the address. It is the value, or what was typed until that becomes the value after a pause. A link
+ * that changes the value changes the text.
  *
- * @param said What the address says.
- * @param say Called after a pause, without spaces at both ends.
+ * @param onChange Called with the new value, without spaces at both ends.
  */
-export function useDraft(said: string, say: (text: string) => void): [draft: string, type: (text: string) => void] {
-  const [typed, setTyped] = useState({ text: said, said });
-  const draft = typed.said === said || typed.text.trim() === said ? typed.text : said;
-  if (typed.said !== said) setTyped({ text: draft, said });
+export function useDraft(
+  value: string,
+  onChange: (value: string) => void,
+): [draft: string, setDraft: (draft: string) => void] {
+  const [typed, setTyped] = useState({ text: value, over: value });
+  const draft = typed.over === value || typed.text.trim() === value ? typed.text : value;
+  if (typed.over !== value) setTyped({ text: draft, over: value });
   const next = draft.trim();
   useEffect(() => {
-    if (next === said) return;
-    const timer = setTimeout(() => say(next), PAUSE_MS);
+    if (next === value) return;
+    const timer = setTimeout(() => onChange(next), PAUSE_MS);
     return () => clearTimeout(timer);
-    // Not `say`, which is another function in each rendering: the pause would begin anew.
-  }, [next, said]);
-  return [draft, (text) => setTyped({ text, said })];
+    // Not `onChange`, which is another function in each rendering: the pause would begin anew.
+  }, [next, value]);
+  return [draft, (text) => setTyped({ text, over: value })];
 }

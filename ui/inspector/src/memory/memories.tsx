@@ -92,14 +92,14 @@ export function Confidence({ value }: { value: number }) {
 
 function SearchField() {
   const { place, set } = usePage();
-  const [draft, type] = useDraft(place.query['query'] ?? '', (query) => set({ query }));
+  const [draft, setDraft] = useDraft(place.query['query'] ?? '', (query) => set({ query }));
   return (
     <input
       type="search"
       aria-label="Search memories"
       placeholder="Search as an agent would"
       value={draft}
-      onChange={(event) => type(event.target.value)}
+      onChange={(event) => setDraft(event.target.value)}
     />
   );
 }
@@ -113,7 +113,7 @@ function AsOf() {
   const { place, set } = usePage();
   const { asOf } = place.query;
   const [now] = useState(() => Date.now());
-  const [draft, type] = useDraft(asOf ? stepOf(asOf, now) : STEPS, (step) =>
+  const [draft, setDraft] = useDraft(asOf ? stepOf(asOf, now) : STEPS, (step) =>
     set({ asOf: step === STEPS ? '' : dateOf(step, now) }),
   );
   const shown = draft === STEPS ? 'now' : time(dateOf(draft, now));
@@ -127,7 +127,7 @@ function AsOf() {
         value={draft}
         aria-label="As of"
         aria-valuetext={shown}
-        onChange={(event) => type(event.target.value)}
+        onChange={(event) => setDraft(event.target.value)}
       />
     </label>
   );

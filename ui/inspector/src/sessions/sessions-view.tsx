@@ -76,7 +76,7 @@ function SessionRow({ line, now }: { line: SessionLine; now: number }) {
 function Filters({ lines }: { lines: readonly SessionLine[] }) {
   const { info, place, set } = usePage();
   const { search = '', status = '', agent = '', age = '', tokens = '' } = place.query;
-  const [draft, type] = useDraft(search, (text) => set({ search: text }));
+  const [draft, setDraft] = useDraft(search, (text) => set({ search: text }));
   const agents = new Set([...info.agents, ...lines.flatMap((line) => line.agent ?? []), ...(agent ? [agent] : [])]);
   return (
     <form className="filters" role="search" onSubmit={(event) => event.preventDefault()}>
@@ -85,7 +85,7 @@ function Filters({ lines }: { lines: readonly SessionLine[] }) {
         aria-label="Search sessions"
         placeholder="Search by id, title, owner or agent"
         value={draft}
-        onChange={(event) => type(event.target.value)}
+        onChange={(event) => setDraft(event.target.value)}
       />
       <Choice label="Status" value={status} onChoose={(value) => set({ status: value })} none="Any status">
         {MARKS.filter((mark) => mark !== 'waiting').map((mark) => [mark, MARK_NAMES[mark]])}
