@@ -28,10 +28,9 @@ const WORDS = [
   [/\bwhat \{@link \w+\} (needs|works with)\b/i, 'nothing: leave the docstring out'],
 ];
 
-/** Files that name the words on purpose, or that hold what users say. */
+/** This file, and texts as users write them. */
 const EXEMPT = new Set([
   'scripts/check-words.mjs',
-  'src/memory/pipeline/guard/poison.ts',
   'test/memory/pipeline/harmless-corpus.ts',
   'test/memory/pipeline/poison-languages.ts',
 ]);
