@@ -75,7 +75,7 @@ export {
   type StateShape,
 } from '../src/session/state/scoped-state.ts';
 export type { EventActions, SessionEvent, SessionEventInput } from '../src/session/log/session-event.ts';
-export type { SessionOwner } from '../src/session/log/session-log.ts';
+export type { SessionOwner } from '../src/session/owner.ts';
 export { SessionRunner } from '../src/session/session-runner.ts';
 export type {
   RunTurn,

@@ -39,7 +39,7 @@ import { readDerived } from './pipeline/commit/derived-notes.ts';
 import { jobsOf } from './pipeline/records/contents.ts';
 import { modelAsker, vectorsOf, type Generates } from './pipeline/ask-model.ts';
 import { readConsent, writeConsent } from './pipeline/records/learning-state.ts';
-import { approveText, discardText, waitingTexts } from './pipeline/guard/review.ts';
+import { approveText, discardText, waitingTexts } from './rights/review.ts';
 import { checkIngest } from './pipeline/ingest/check-ingest.ts';
 import { addJobs, type Enqueued, type IngestWhile } from './pipeline/ingest/ingest.ts';
 import { markAsRead, rangesOfScope, rangesOfSession, withoutLearned } from './pipeline/ingest/skip-sessions.ts';

@@ -27,7 +27,7 @@ import { listScopes, readScopes } from './read/scopes.ts';
 import { handOutLoaded, SnapshotReader } from './read/snapshot-reader.ts';
 import { deleteSession, deleteSessions } from './remove/delete-session.ts';
 import { erase, type EraseResult } from './remove/erase.ts';
-import { Prune } from './remove/prune.ts';
+import { Prune } from './prune/prune.ts';
 import { saveSnapshot } from './save/save-snapshot.ts';
 import { writeRecord } from './save/write-record.ts';
 import type { TenantDatabase } from './tenant-database.ts';

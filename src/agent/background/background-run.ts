@@ -6,14 +6,14 @@ import type { TurnOutcome } from '../../session/turn.ts';
 import type { Session } from '../../session/session.ts';
 import { takeUsage, usageOf } from '../../session/usage.ts';
 import { reserveSnapshotId } from '../../snapshot/ids.ts';
-import type { AbortScope } from '../turn/abort-scope.ts';
+import type { AbortScope } from '../abort-scope.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import type { Caller } from '../open/agent-scopes.ts';
 import type { TurnCommits } from '../save/commit-turn.ts';
 import { noteRun } from './hand-over.ts';
-import type { Intake, TurnRequest } from '../turn/intake.ts';
+import type { Intake, TurnRequest } from '../intake.ts';
 import { startLeaseRenewal } from './renew-lease.ts';
-import { RunLease, storedTurn } from './run-lease.ts';
+import { RunLease, storedTurn } from '../run-lease.ts';
 import { storedError, toRuntimeError } from '../runtime-error.ts';
 import { ABORTED, failed, givenUp, type TurnEnding } from '../turn-ending.ts';
 

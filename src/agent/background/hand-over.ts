@@ -1,6 +1,6 @@
 import type { Registry } from 'genkit/registry';
 import { checkOptions, isTimerMs } from '../../store/check-options.ts';
-import { registryOf } from '../define/settle-agent.ts';
+import { registryOf } from '../registry.ts';
 import type { GenkitOrRegistry } from '../types.ts';
 
 /** The end of a background run of this process. */

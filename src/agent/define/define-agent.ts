@@ -7,19 +7,20 @@ import { invalidArgument } from '../../errors.ts';
 import { isInTurn } from '../../session/state/session-state.ts';
 import { guardTemplates } from '../../session/template-text.ts';
 import { changesOf, type ScopeRecord } from '../../store/contract.ts';
-import { TurnInputSchema } from './turn-overrides.ts';
+import { TurnInputSchema } from '../generate/turn-overrides.ts';
 import { assertConfig, promptConfigOf } from './options.ts';
 import { settleAgent } from './settle-agent.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { assertWritableInit } from '../open/client-input.ts';
-import { assertNamesAreFree, keptNames, noteAgent, type DefinedAgent } from './defined-agents.ts';
+import { assertNamesAreFree, keptNames, noteAgent, type DefinedAgent } from '../defined-agents.ts';
 import { promptAgentFn, type PromptVoice } from '../generate/call-model.ts';
 import { promptAgent, windowOpener } from '../generate/turn-window.ts';
-import { contextFor, inProcessApi } from './in-process.ts';
+import { inProcessApi } from './in-process.ts';
+import { contextFor } from '../registry.ts';
 import { keepRecovering } from '../recover/recovery-timer.ts';
 import { runAgent } from '../turn/run-agent.ts';
 import { readSnapshot } from '../open/read-snapshot.ts';
-import { withFailure } from '../background/last-failure.ts';
+import { withFailure } from '../save/last-failure.ts';
 import { registerSnapshotActions } from './snapshot-actions.ts';
 import type {
   Agent,

@@ -1,12 +1,12 @@
-import { getContext, type ActionContext } from '@genkit-ai/core';
-import type { Registry } from 'genkit/registry';
+import type { ActionContext } from '@genkit-ai/core';
 import { createAgentApi } from '../../client/chat/agent-api.ts';
 import type { AgentTransport } from '../../client/transport.ts';
 import type { AgentAPI } from '../../client/types.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
-import { withFailure } from '../background/last-failure.ts';
+import { withFailure } from '../save/last-failure.ts';
 import { abortSnapshot } from './snapshot-actions.ts';
 import { waitForSnapshot } from '../open/wait-for-snapshot.ts';
+import { contextFor } from '../registry.ts';
 import type { Agent } from '../types.ts';
 
 /**
@@ -34,10 +34,4 @@ export function inProcessApi<State, Output>(
     abort: (snapshotId) => abortSnapshot(agent, snapshotId, context()),
   };
   return createAgentApi<State, Output>(transport);
-}
-
-/** The context that an action called from here gets: the registry's, overridden by the given or the ambient one. */
-export function contextFor(registry: Registry, given: ActionContext | undefined): ActionContext | undefined {
-  const own = given ?? getContext();
-  return registry.context || own ? { ...registry.context, ...own } : undefined;
 }

@@ -1,5 +1,4 @@
 import type { SessionStore } from 'genkit/beta';
-import type { Registry } from 'genkit/registry';
 import { invalidArgument } from '../../errors.ts';
 import { capabilitiesOf, changesOf, FOREIGN_CAPABILITIES } from '../../store/contract.ts';
 import { KeyQueue } from '../../store/parts/key-queue.ts';
@@ -8,14 +7,10 @@ import { listedStore, type AgentDefinition, type BackgroundSettings } from '../a
 import { settleScopes } from '../open/agent-scopes.ts';
 import { boundedStore } from '../save/store-calls.ts';
 import type { AgentStateOptions, BackgroundOptions, GenkitOrRegistry } from '../types.ts';
-import { assertNamesAreFree } from './defined-agents.ts';
+import { assertNamesAreFree } from '../defined-agents.ts';
+import { registryOf } from '../registry.ts';
 import { StateSigner } from './state-signature.ts';
 import { defaultsOf } from './runtime-defaults.ts';
-
-/** The registry of a `Genkit` instance, or the given registry. */
-export function registryOf(ai: GenkitOrRegistry): Registry {
-  return 'registry' in ai ? ai.registry : ai;
-}
 
 /**
  * Checks an agent's configuration and applies the defaults, including the default store.

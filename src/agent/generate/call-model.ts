@@ -21,7 +21,7 @@ import { ResumedTools } from './resumed-tools.ts';
 import { invalidOutput } from './invalid-output.ts';
 import { gateOf, passesGate, type ToolGate } from './tool-gate.ts';
 import { isPartial, TurnProgress } from './turn-progress.ts';
-import { choiceOf } from '../define/turn-overrides.ts';
+import { choiceOf } from './turn-overrides.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { callWithin, type OpenWindow } from './turn-window.ts';
 import type { TurnWindow } from '../../context/types.ts';

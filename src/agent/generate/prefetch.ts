@@ -5,7 +5,7 @@ import type { Session } from '../../session/session.ts';
 import type { StartedSearch } from '../../session/turn-memory.ts';
 import type { SessionRecord } from '../../store/contract.ts';
 import { recordsOf, type AgentDefinition } from '../agent-definition.ts';
-import type { Intake } from '../turn/intake.ts';
+import type { Intake } from '../intake.ts';
 
 /** Reads for the first turn of a call that begin with the read of its session, so that the turn does not wait for one after the other. */
 export interface Prefetched {

@@ -1,7 +1,7 @@
 import type { ActionContext } from 'genkit';
 import type { SessionStore } from 'genkit/beta';
 import { addressTo, failedPrecondition, invalidArgument, quote, StateError } from '../../errors.ts';
-import type { SessionOwner } from '../../session/log/session-log.ts';
+import type { SessionOwner } from '../../session/owner.ts';
 import { placeState, type StateSetting } from '../../session/state/session-state.ts';
 import type { Session } from '../../session/session.ts';
 import { parseStateKey } from '../../session/state/state-keys.ts';

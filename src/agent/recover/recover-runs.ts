@@ -5,14 +5,13 @@ import { runInNewSpan, SPAN_TYPE_ATTR } from 'genkit/tracing';
 import { describeThrown, quote } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import type { SnapshotStore } from '../../store/contract.ts';
-import { registryOf } from '../define/settle-agent.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
-import { definedAgents, type DefinedAgent } from '../define/defined-agents.ts';
+import { definedAgents, type DefinedAgent } from '../defined-agents.ts';
 import { findPendingLeaves } from './find-runs.ts';
-import { contextFor } from '../define/in-process.ts';
+import { contextFor, registryOf } from '../registry.ts';
 import { readMetadata } from '../open/read-snapshot.ts';
 import { continueRun } from './continue-run.ts';
-import { runOf } from '../background/run-lease.ts';
+import { runOf } from '../run-lease.ts';
 import { endRun, isDead, takeOver, type TakenRun, type TakeOverRequest } from './take-over.ts';
 import type { GenkitOrRegistry } from '../types.ts';
 

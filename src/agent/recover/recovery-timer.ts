@@ -1,9 +1,9 @@
 import type { ActionContext } from 'genkit';
 import { logger } from 'genkit/logging';
 import { describeThrown } from '../../errors.ts';
-import type { DefinedAgent } from '../define/defined-agents.ts';
+import type { DefinedAgent } from '../defined-agents.ts';
 import { isLeaving } from '../background/hand-over.ts';
-import { contextFor } from '../define/in-process.ts';
+import { contextFor } from '../registry.ts';
 import { recoverListed } from './recover-runs.ts';
 import { statusOf } from '../runtime-error.ts';
 

@@ -5,7 +5,7 @@ import { isTerminal } from '../../snapshot/status.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { standInFor, type Caller } from '../open/agent-scopes.ts';
 import { isExpired } from '../open/expiry.ts';
-import { RunLease, runOf, type RunRecord, type RunSnapshot } from '../background/run-lease.ts';
+import { RunLease, runOf, type RunRecord, type RunSnapshot } from '../run-lease.ts';
 import { ABORTED, givenUp, type TurnEnding } from '../turn-ending.ts';
 
 /** A background run that this process now owns. */

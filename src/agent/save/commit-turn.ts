@@ -8,7 +8,7 @@ import { isWaiting, waitsAfter, type Waits } from '../../session/tool-requests.t
 import { takeUsage, type UsageField } from '../../session/usage.ts';
 import { changesOf } from '../../store/contract.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
-import { noteFailure } from '../background/last-failure.ts';
+import { noteFailure } from './last-failure.ts';
 import { assertCustomState, copyCustomState, fitsStateSchema } from '../open/custom-state.ts';
 import type { OpenedSession } from '../open/open-session.ts';
 import { loggedError, statusOf, storedError, toRuntimeError } from '../runtime-error.ts';

@@ -20,7 +20,7 @@ import { healthySnapshotOf } from '../open/damaged-session.ts';
 import { assertNotRunning, findLastCompleted, type OpenedSession } from '../open/open-session.ts';
 import { readMetadata } from '../open/read-snapshot.ts';
 import { statusOf } from '../runtime-error.ts';
-import { runOf, type RunLease, type RunRecord } from '../background/run-lease.ts';
+import { runOf, type RunLease, type RunRecord } from '../run-lease.ts';
 import type { TurnEnding } from '../turn-ending.ts';
 import { ownershipOf } from '../open/visible-snapshot.ts';
 

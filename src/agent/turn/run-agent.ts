@@ -6,9 +6,9 @@ import { keepPrefetched, prefetch } from '../generate/prefetch.ts';
 import { assertInitFits, openSession } from '../open/open-session.ts';
 import { toRuntimeError } from '../runtime-error.ts';
 import type { AgentFn } from '../types.ts';
-import { Aborted, AbortScope } from './abort-scope.ts';
+import { Aborted, AbortScope } from '../abort-scope.ts';
 import { unopenedOutput } from './agent-output.ts';
-import { Intake } from './intake.ts';
+import { Intake } from '../intake.ts';
 import { runFunction, settingOf } from './run-function.ts';
 
 /** One call of an agent, as the action receives it. */

@@ -15,10 +15,10 @@ import { toRuntimeError } from '../runtime-error.ts';
 import { sumUsage } from '../../store/list/session-summary.ts';
 import { TurnCommits } from '../save/commit-turn.ts';
 import type { AgentFn } from '../types.ts';
-import { Aborted, type AbortScope } from './abort-scope.ts';
+import { Aborted, type AbortScope } from '../abort-scope.ts';
 import { agentOutput } from './agent-output.ts';
 import { ChunkStream } from './chunk-stream.ts';
-import type { Intake, TurnRequest } from './intake.ts';
+import type { Intake, TurnRequest } from '../intake.ts';
 import { runTurn, type TurnSetting } from './run-turn.ts';
 
 /** One call of an agent: its inputs, and the session that its turns run on. */

@@ -2,7 +2,7 @@ import { TurnChunk } from './chunk.ts';
 import type { Conversation } from './conversation.ts';
 import { AgentError, describeError, readErrorRecord } from '../errors.ts';
 import { causeOf } from '../error-cause.ts';
-import { ReplayStream } from '../http/replay-stream.ts';
+import { ReplayStream } from './replay-stream.ts';
 import { TurnResponse } from './response.ts';
 import { followSignal } from '../signals.ts';
 import type { AgentTransport, TransportCall } from '../transport.ts';

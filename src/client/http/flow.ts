@@ -1,7 +1,7 @@
 import type { AllNames } from '../check.ts';
 import { post, readRequest, STREAM_ID_HEADER } from './post.ts';
 import { readBody, readStream } from './read-turn.ts';
-import { ReplayStream } from './replay-stream.ts';
+import { ReplayStream } from '../chat/replay-stream.ts';
 
 /** Options of {@link runFlow}. */
 export interface RunFlowOptions<Init = unknown> {

@@ -1,5 +1,5 @@
 import { logOf } from '../../session/log/session-log.ts';
-import { runOf } from '../../agent/background/run-lease.ts';
+import { runOf } from '../../agent/run-lease.ts';
 import { isLeaseOver } from '../../snapshot/lease.ts';
 import { sessionOf, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import { usageOf } from '../../store/list/session-summary.ts';

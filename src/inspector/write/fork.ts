@@ -1,7 +1,7 @@
 import type { ActionContext } from 'genkit';
 import type { AgentInit, AgentInput, AgentOutput } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
-import { definedAgents } from '../../agent/define/defined-agents.ts';
+import { definedAgents } from '../../agent/defined-agents.ts';
 import { standInFor } from '../../agent/open/agent-scopes.ts';
 import { interruptsOf } from '../../client/chat/interrupt.ts';
 import { failedPrecondition, notFound, quote } from '../../errors.ts';

@@ -1,7 +1,7 @@
 import type { Memory } from '../../store/memory/contract.ts';
 import { readDerived } from '../pipeline/commit/derived-notes.ts';
 import { readConsent } from '../pipeline/records/learning-state.ts';
-import { waitingTexts } from '../pipeline/guard/review.ts';
+import { waitingTexts } from './review.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { ScopeTarget } from '../scopes.ts';
 import type { MemoryExportLine } from '../types.ts';

@@ -19,7 +19,7 @@ import { commitPlan } from '../pipeline/records/commit-plan.ts';
 import { MalformedAnswerError, vectorsOf, type AskModel } from '../pipeline/ask-model.ts';
 import { readLearningState, sourceNoteOperation, splitOperation } from '../pipeline/records/learning-state.ts';
 import { quarantinedOf } from '../pipeline/records/quarantine-note.ts';
-import { removeTexts } from '../pipeline/guard/review.ts';
+import { removeTexts } from './review.ts';
 import { withoutDeadJob, withRange } from '../pipeline/records/ranges.ts';
 import { parseJobInput, type JobInput, type LearnInput } from '../pipeline/records/job-input.ts';
 import { NOTES, type Pipeline } from '../pipeline/pipeline.ts';

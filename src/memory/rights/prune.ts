@@ -3,7 +3,7 @@ import { checkOptions, isShare, isWhole } from '../../store/check-options.ts';
 import type { Memory, MemoryOperation } from '../../store/memory/contract.ts';
 import { commitPlan } from '../pipeline/records/commit-plan.ts';
 import { agedConfidence } from '../pipeline/consolidate/confidence.ts';
-import { removeTexts, waitingTexts } from '../pipeline/guard/review.ts';
+import { removeTexts, waitingTexts } from './review.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { MemoryPrunePolicy } from '../types.ts';
 import { memoriesOf } from '../pipeline/records/contents.ts';

@@ -5,7 +5,7 @@ import { frames, noStreamAnswer, streamAnswer, type Answer } from './answer.ts';
 import { FrameStream, type Backlog } from './frame-stream.ts';
 import { KeptStream } from './kept-stream.ts';
 import type { ResumableSettings, ServerSettings } from '../options.ts';
-import { Presence } from '../request/presence.ts';
+import { Presence } from './presence.ts';
 import { Refusal } from './refusal.ts';
 import { toSafeError } from './error-for-caller.ts';
 import { describeOwner, keyOfStream } from './stream-key.ts';

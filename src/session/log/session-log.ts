@@ -3,15 +3,8 @@ import { jsonEqual } from '../../json/value.ts';
 import { sessionOf, type SessionSnapshot, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import type { SessionStoreOptions, SnapshotStore } from '../../store/contract.ts';
 import { listAllSnapshots } from '../../store/list/items-of.ts';
+import type { SessionOwner } from '../owner.ts';
 import { contentOf, eventOfMessage, type EventRecord, type SessionEvent } from './session-event.ts';
-
-/** The owner of a session. */
-export interface SessionOwner {
-  /** The app, by any id; its sessions share the `app:` keys. */
-  readonly appName: string;
-  /** The user of that app, by any id; their sessions share the `user:` keys. */
-  readonly userId: string;
-}
 
 /**
  * The snapshot's part of an event log, stored in its field `sessionLog`. All members are optional. Without an `event`, the snapshot's

@@ -11,7 +11,8 @@ import {
   type SnapshotStore,
 } from '../../store/contract.ts';
 import type { SessionEvent } from './session-event.ts';
-import { eventsBackwards, lineOf, logOf, timeOf, wholeLineOf, type SessionOwner } from './session-log.ts';
+import { eventsBackwards, lineOf, logOf, timeOf, wholeLineOf } from './session-log.ts';
+import type { SessionOwner } from '../owner.ts';
 import { mergedState } from '../state/state-draft.ts';
 import type { SessionContent, SessionQuery } from './stored-session.ts';
 

@@ -13,7 +13,8 @@ import {
 import { isAny, checkOptions, isObject, isOneOf } from '../../store/check-options.ts';
 import { assertCurrent, checkOwner, snapshotOf } from './next-snapshot.ts';
 import { settleEvent, snapshotIdOf, type SessionEvent, type SessionEventInput } from './session-event.ts';
-import { timeOf, type SessionOwner } from './session-log.ts';
+import type { SessionOwner } from '../owner.ts';
+import { timeOf } from './session-log.ts';
 import { SessionReader } from './session-reader.ts';
 import { draftState, type StateDraft, type StateParts } from '../state/state-draft.ts';
 import { StateRules, type StateLimits } from '../state/state-values.ts';

@@ -3,7 +3,7 @@ import { copyJson, type Json } from '../../json/value.ts';
 import type { ScopeChange, ScopeRecord } from '../../store/contract.ts';
 import type { PlainState } from './plain-state.ts';
 import { ScopedState, scopeChangesOf } from './scoped-state.ts';
-import type { SessionOwner } from '../log/session-log.ts';
+import type { SessionOwner } from '../owner.ts';
 import { parseStateKey } from './state-keys.ts';
 import type { StateLimits } from './state-values.ts';
 

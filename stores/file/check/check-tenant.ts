@@ -8,8 +8,8 @@ import { readLoner, readSnapshot } from '../read/read-snapshot.ts';
 import { isShard } from '../read/shards.ts';
 import { reconcile, removeEmptySession } from '../remove/remove-snapshots.ts';
 import { findUnneeded, removeNames } from '../remove/unneeded.ts';
-import { ScopeRecords } from '../save/scope-records.ts';
-import { sessionOfRecords, SessionRecords } from '../save/session-records.ts';
+import { ScopeRecords } from '../records/scope-records.ts';
+import { sessionOfRecords, SessionRecords } from '../records/session-records.ts';
 import type { Session } from '../session.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 

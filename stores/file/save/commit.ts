@@ -12,7 +12,7 @@ import { writeShards } from '../read/shards.ts';
 import { removeFiles } from '../remove/remove-snapshots.ts';
 import { newNonce, type Announcement, type Session } from '../session.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
-import { ScopeRecords, type RecordDraft } from './scope-records.ts';
+import { ScopeRecords, type RecordDraft } from '../records/scope-records.ts';
 
 /** A save that was decided and is to be carried out. */
 export interface Commit {

@@ -11,6 +11,8 @@ import type { SessionDetails, SessionSummary, UsageSum } from '../../../src/stor
 import { divideDetails } from '../../../src/store/encryption/clear-metadata.ts';
 import type { Cipher, Sealer } from '../../../src/store/encryption/encryption.ts';
 import { sumUsage } from '../../../src/store/list/session-summary.ts';
+import type { DocumentWrite } from '../database.ts';
+import type { TenantDatabase } from '../tenant-database.ts';
 import { assertOwnDocument, FORMAT, SEALED_FORMAT } from './foreign-layout.ts';
 import { assertFitsPointer, type Lineage } from './lineage.ts';
 import { keyOf } from './names.ts';
@@ -63,14 +65,14 @@ export function orderField(ownerId: string | undefined): FieldPath {
 }
 
 /** The time of the session's last write, in the fields of {@link orderField}: one index entry each, and no composite index. */
-export function writtenNow({ details }: Pointer): DocumentData {
+function writtenNow({ details }: Pointer): DocumentData {
   const now = FieldValue.serverTimestamp();
   const ownerId = details?.ownerId;
   return { written: now, owned: ownerId === undefined ? null : { [keyOf('owner', ownerId)]: now } };
 }
 
 /** The pointer's fields, except those of {@link writtenNow}. */
-export function pointerFields(pointer: Pointer & Partial<PointerDocument>): DocumentData {
+function pointerFields(pointer: Pointer & Partial<PointerDocument>): DocumentData {
   const { head, until, begun, sealedTitle, ref: _ref, updateTime: _updateTime, written: _written, ...rest } = pointer;
   const { chain } = head ?? {};
   const text = JSON.stringify(rest);
@@ -173,4 +175,16 @@ export function summaryOf({ sessionId, createdAt, updatedAt, lineage, details, .
     ...details,
     ...(usage && { usage }),
   };
+}
+
+/** The write of a session's pointer, if that is still as it was read; `isWritten`: it counts as a write of the session. */
+export function writePointer(
+  tenant: TenantDatabase,
+  before: PointerDocument | undefined,
+  pointer: Pointer,
+  { isWritten = true } = {},
+): DocumentWrite {
+  const data = { ...pointerFields(pointer), ...(isWritten && writtenNow(pointer)) };
+  if (!before) return { kind: 'create', ref: tenant.pointerRef(pointer.sessionId), data };
+  return { kind: 'update', ref: before.ref, data, at: before.updateTime };
 }

@@ -5,9 +5,14 @@ import { PAGE, type Database } from '../database.ts';
 import { isConflict } from '../failures.ts';
 import { EMPTY_LINEAGE } from '../format/lineage.ts';
 import { keyOf, ownerOfOrder, ownerOfShard, recordPrefix, sessionKeyIn } from '../format/names.ts';
-import { LIST_FIELDS, readPointer, type Pointer, type PointerDocument } from '../format/pointer-document.ts';
+import {
+  LIST_FIELDS,
+  readPointer,
+  type Pointer,
+  type PointerDocument,
+  writePointer,
+} from '../format/pointer-document.ts';
 import { isCurrent, readRecordHead, RECORD_FIELDS, type RecordHead } from '../format/record-document.ts';
-import { writePointer } from '../save/commit-save.ts';
 import type { TenantDatabase } from '../tenant-database.ts';
 
 /** Sessions whose documents one query lists: a query of Firestore takes 30 ranges. */

@@ -2,7 +2,6 @@ import { FieldValue, type Timestamp } from '@google-cloud/firestore';
 import type { Cipher } from '../../../src/store/encryption/encryption.ts';
 import { LARGEST_COMMIT, PAGE, type DocumentWrite } from '../database.ts';
 import { isConflict, Stale } from '../failures.ts';
-import { pointerFields, writtenNow, type Pointer, type PointerDocument } from '../format/pointer-document.ts';
 import {
   headFields,
   placeFields,
@@ -25,18 +24,6 @@ export function writeSnapshot(
   const data = { ...headFields(head, cipher), ...(state && stateFields(state)) };
   if (current) return { kind: 'update', ref: current.ref, data, at: current.updateTime };
   return { kind: 'create', ref: tenant.snapshotRef(head.meta.snapshotId), data: { ...placeFields(head), ...data } };
-}
-
-/** The write of a session's pointer, if that is still as it was read; `isWritten`: it counts as a write of the session. */
-export function writePointer(
-  tenant: TenantDatabase,
-  before: PointerDocument | undefined,
-  pointer: Pointer,
-  { isWritten = true } = {},
-): DocumentWrite {
-  const data = { ...pointerFields(pointer), ...(isWritten && writtenNow(pointer)) };
-  if (!before) return { kind: 'create', ref: tenant.pointerRef(pointer.sessionId), data };
-  return { kind: 'update', ref: before.ref, data, at: before.updateTime };
 }
 
 /**

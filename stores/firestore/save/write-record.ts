@@ -15,12 +15,11 @@ import {
 } from '../../../src/store/records/session-records.ts';
 import type { DocumentWrite } from '../database.ts';
 import { isConflict } from '../failures.ts';
-import type { PointerDocument } from '../format/pointer-document.ts';
+import { writePointer, type PointerDocument } from '../format/pointer-document.ts';
 import { keyOf } from '../format/names.ts';
 import { isCurrent, readRecordHead, recordFields } from '../format/record-document.ts';
 import type { SnapshotReader } from '../read/snapshot-reader.ts';
 import { revisionKey, type TenantDatabase } from '../tenant-database.ts';
-import { writePointer } from './commit-save.ts';
 
 /** How often a write is tried while others write the record. */
 const MOST_ATTEMPTS = 20;

@@ -1,6 +1,6 @@
 import type { SessionSnapshot } from 'genkit/beta';
 import { handOverRuns, recoverRuns } from 'genkitx-agents';
-import { runOf } from '../../../src/agent/background/run-lease.ts';
+import { runOf } from '../../../src/agent/run-lease.ts';
 import { Random } from '../../support/random.ts';
 import { Backend, type Commit } from './backend.ts';
 import { letTheClockRun, pause, stopTheClock, untilDone } from './clock.ts';

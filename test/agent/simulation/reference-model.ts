@@ -1,5 +1,5 @@
 import type { SessionSnapshot } from 'genkit/beta';
-import { runOf } from '../../../src/agent/background/run-lease.ts';
+import { runOf } from '../../../src/agent/run-lease.ts';
 import { isTerminal } from '../../../src/snapshot/status.ts';
 import type { Commit } from './backend.ts';
 

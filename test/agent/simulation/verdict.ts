@@ -1,6 +1,6 @@
 import type { SessionSnapshot } from 'genkit/beta';
 import { isDeepStrictEqual } from 'node:util';
-import { runOf } from '../../../src/agent/background/run-lease.ts';
+import { runOf } from '../../../src/agent/run-lease.ts';
 import { isTerminal } from '../../../src/snapshot/status.ts';
 import type { Played } from './play.ts';
 import type { CallRecord } from './processes.ts';

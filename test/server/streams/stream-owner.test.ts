@@ -1,6 +1,6 @@
 /** The owner of a kept stream, and the presence of its clients. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Presence } from '../../../src/server/request/presence.ts';
+import { Presence } from '../../../src/server/answer/presence.ts';
 import { describeOwner } from '../../../src/server/answer/stream-key.ts';
 
 describe('presence', () => {

@@ -1,14 +1,19 @@
-import { invalidArgument, notFound, quote } from '../../../errors.ts';
-import { messageText } from '../../../session/log/transcript.ts';
-import type { ScopeTarget } from '../../scopes.ts';
-import type { QuarantinedText } from '../../types.ts';
-import { commitPlan } from '../records/commit-plan.ts';
-import { enqueue, type Enqueued } from '../ingest/ingest.ts';
-import { shortHash } from '../records/ranges.ts';
-import { sha256Of, type JobInput } from '../records/job-input.ts';
-import { NOTES, type Pipeline } from '../pipeline.ts';
-import { readLearningState } from '../records/learning-state.ts';
-import { quarantinedOf, quarantineNote, type Quarantined, type WaitingText } from '../records/quarantine-note.ts';
+import { invalidArgument, notFound, quote } from '../../errors.ts';
+import { messageText } from '../../session/log/transcript.ts';
+import type { ScopeTarget } from '../scopes.ts';
+import type { QuarantinedText } from '../types.ts';
+import { commitPlan } from '../pipeline/records/commit-plan.ts';
+import { enqueue, type Enqueued } from '../pipeline/ingest/ingest.ts';
+import { shortHash } from '../pipeline/records/ranges.ts';
+import { sha256Of, type JobInput } from '../pipeline/records/job-input.ts';
+import { NOTES, type Pipeline } from '../pipeline/pipeline.ts';
+import { readLearningState } from '../pipeline/records/learning-state.ts';
+import {
+  quarantinedOf,
+  quarantineNote,
+  type Quarantined,
+  type WaitingText,
+} from '../pipeline/records/quarantine-note.ts';
 
 /** The texts that wait for a decision. */
 export async function waitingTexts(

@@ -5,12 +5,12 @@ import { cut } from '../../chain/cut.ts';
 import { PAGE, type DocumentWrite } from '../database.ts';
 import { Stale } from '../failures.ts';
 import { shardsOf } from '../format/checkpoint.ts';
-import type { Pointer, PointerDocument } from '../format/pointer-document.ts';
+import { writePointer, type Pointer, type PointerDocument } from '../format/pointer-document.ts';
 import { HEAD_FIELDS, readHead, stateFields, type SnapshotHead } from '../format/snapshot-document.ts';
 import { addUsage, type UsageCounts } from '../format/usage-counts.ts';
 import { listOwned } from '../read/owners.ts';
 import type { SnapshotReader } from '../read/snapshot-reader.ts';
-import { commitSave, writePointer } from '../save/commit-save.ts';
+import { commitSave } from '../save/commit-save.ts';
 import { NO_STATE, planCheckpoint } from '../save/plan-state.ts';
 import type { TenantDatabase } from '../tenant-database.ts';
 

@@ -1,5 +1,5 @@
 import type { AgentInput } from 'genkit/beta';
-import { reserveSnapshotId } from '../../snapshot/ids.ts';
+import { reserveSnapshotId } from '../snapshot/ids.ts';
 
 export interface TurnRequest {
   readonly input: AgentInput;

@@ -12,7 +12,7 @@ import { readHead } from '../format/snapshot-document.ts';
 import { firstOfOwners, listOwned, shardsByOwner } from '../read/owners.ts';
 import type { SnapshotReader } from '../read/snapshot-reader.ts';
 import type { TenantDatabase } from '../tenant-database.ts';
-import { isDeadRecord, removeRemains, removeSession } from './delete-session.ts';
+import { isDeadRecord, removeRemains, removeSession } from '../remove/delete-session.ts';
 import { PrunedSession } from './prune-session.ts';
 
 /** A session that is written all the time is left alone after so many attempts. */

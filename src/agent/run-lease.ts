@@ -1,8 +1,8 @@
 import type { ActionContext, GenerationUsage } from 'genkit';
 import type { AgentInput, MessageData, SessionSnapshot } from 'genkit/beta';
-import { jsonEqual } from '../../json/value.ts';
-import { reserveSnapshotId } from '../../snapshot/ids.ts';
-import type { TurnRequest } from '../turn/intake.ts';
+import { jsonEqual } from '../json/value.ts';
+import { reserveSnapshotId } from '../snapshot/ids.ts';
+import type { TurnRequest } from './intake.ts';
 
 /** The input of a background turn, sufficient to run it again. */
 interface StoredTurn {

@@ -1,4 +1,4 @@
-/** Distinguishes an abort from every other reason to stop. Not used outside this folder. */
+/** Distinguishes an abort from every other reason to stop. Not used outside of `src/agent`. */
 export class Aborted extends Error {
   constructor() {
     super('The turn was aborted.');

@@ -1,8 +1,8 @@
 import { GenkitError } from 'genkit';
 import type { Registry } from 'genkit/registry';
-import { quote } from '../../errors.ts';
-import type { AgentDefinition } from '../agent-definition.ts';
-import type { AgentFn } from '../types.ts';
+import { quote } from '../errors.ts';
+import type { AgentDefinition } from './agent-definition.ts';
+import type { AgentFn } from './types.ts';
 
 /** An agent's definition, and the function that runs its turns. */
 export interface DefinedAgent {
