@@ -735,6 +735,18 @@ describe('what is larger than a commit', () => {
     expect(JSON.stringify((await store.notes(ID, 'pipeline')).notes)).not.toContain('xxx');
   });
 
+  test('and so are facts whose memories have so many sources that a commit can not hold them', async () => {
+    const { memory, scope, store } = setUp({ model: undefined, worker: false });
+    const memories = Array.from({ length: 20 }, (_, i) => `${i} ${'x'.repeat(20_000)}`);
+    // 20 memories with 6 sources of 20 kB take 2.4 MB.
+    for (let night = 1; night <= 6; night++) {
+      const given = { scope, source: { id: `night ${night}` }, memories, wait: true };
+      expect(await memory.ingest(given)).toMatchObject({ status: 'committed' });
+    }
+    const kept = await all(store);
+    expect(kept.map(({ sources }) => sources.length)).toEqual(memories.map(() => 6));
+  });
+
   test('many messages become several jobs, and verbatim each message a memory', async () => {
     const { memory, model, scope, store } = setUp();
     const messages = Array.from({ length: 100 }, (_, i) => (i % 2 ? says(`Answer ${i}`) : user(`Question ${i}`)));

@@ -2,6 +2,9 @@
 import { logger } from 'genkit/logging';
 import { InMemoryMemoryStore, memoryManager, processMemoryJobs } from 'genkitx-agents/memory';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { LearnInput } from '../../../src/memory/pipeline/records/job-input.ts';
+import { sourceNoteOperation } from '../../../src/memory/pipeline/records/learning-state.ts';
+import { rangePart, type SourceNote } from '../../../src/memory/pipeline/records/ranges.ts';
 import { echoTexts } from './corroborate.ts';
 import { extraction, ID, operations, setUp, textsOf, until, user } from './support.ts';
 
@@ -68,6 +71,83 @@ describe('a job that fails', () => {
     expect(await first).toMatchObject({ status: 'committed' });
     await memory.settled();
     expect(read).toEqual(['First.', 'Second.']);
+    expect(await memory.jobs.list()).toEqual([]);
+  });
+
+  test.each(['first', 'last'] as const)(
+    'beside others of a growing conversation: replayed, the %s one first, each message is read once',
+    async (which) => {
+      let isDown = true;
+      const read: string[] = [];
+      const { memory, scope } = setUp({
+        model: undefined,
+        worker: false,
+        limits: { maxAttempts: 1 },
+        extract: ({ messages: some }) => {
+          if (isDown) fails();
+          read.push(...some.map(({ content }) => content[0]!.text!));
+          return [];
+        },
+      });
+      const talk = ['One.', 'Two.', 'Three.'];
+      for (let i = 1; i <= 3; i++) await memory.ingest({ scope, source, messages: talk.slice(0, i).map(user) });
+      expect(await processMemoryJobs(memory)).toMatchObject({ dead: 3 });
+      isDown = false;
+      const dead = await memory.jobs.list({ state: 'dead' });
+      for (const { id } of which === 'first' ? dead : dead.toReversed()) {
+        await memory.jobs.replay(id);
+        expect(await processMemoryJobs(memory)).toMatchObject({ done: 1, dead: 0 });
+      }
+      expect(read.toSorted()).toEqual(talk.toSorted());
+      expect(await memory.jobs.list()).toEqual([]);
+      expect(await memory.ingest({ scope, source, messages: talk.map(user) })).toMatchObject({ status: 'known' });
+    },
+  );
+
+  test('keeps its messages; the other jobs of the conversation read theirs, each once', async () => {
+    let isDown = true;
+    const { memory, scope, store } = setUp({
+      model: undefined,
+      worker: false,
+      extract: 'verbatim',
+      limits: { maxAttempts: 1 },
+      guards: [({ text }) => (isDown && text === 'Two.' ? fails() : undefined)],
+    });
+    const talk = ['One.', 'Two.', 'Three.', 'Four.', 'Five.'];
+    for (const end of [1, 2, 3, 5]) {
+      await memory.ingest({ scope, source, messages: talk.slice(0, end).map(user) });
+      if (end === 1) await processMemoryJobs(memory);
+    }
+    expect(await processMemoryJobs(memory)).toMatchObject({ done: 2, dead: 1 });
+    expect(await textsOf(store)).toEqual(['Five.', 'Four.', 'One.', 'Three.']);
+    const [dead] = await memory.jobs.list({ state: 'dead' });
+    isDown = false;
+    await memory.jobs.replay(dead!.id);
+    await processMemoryJobs(memory);
+    expect(await textsOf(store)).toEqual(talk.toSorted());
+  });
+
+  test('of which two parts were not read is learned from twice, and done once', async () => {
+    const read: string[][] = [];
+    const { memory, scope, reports } = setUp({
+      model: undefined,
+      worker: false,
+      extract: ({ messages: some }) => {
+        read.push(some.map(({ content }) => content[0]!.text!));
+        return read.at(-1)!;
+      },
+    });
+    const talk = ['One.', 'Two.', 'Three.'].map(user);
+    await memory.ingest({ scope, source, messages: talk });
+    const [job] = (await memory.store.listJobs()).items;
+    // The second message counts as read: a branch of the conversation that was discarded.
+    const input = job!.input as unknown as LearnInput;
+    const second = rangePart(input.range, { from: 1, to: 2 });
+    const note = { version: 1, ranges: [second], seen: [] };
+    await memory.store.commit(ID, [sourceNoteOperation(source.id, note as SourceNote)]);
+    expect(await processMemoryJobs(memory)).toMatchObject({ done: 1 });
+    expect(read).toEqual([['One.'], ['Three.']]);
+    expect(reports).toMatchObject([{ type: 'committed', changes: { created: 2 } }]);
     expect(await memory.jobs.list()).toEqual([]);
   });
 

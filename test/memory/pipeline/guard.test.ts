@@ -23,6 +23,8 @@ import { temporaryFolder } from '../../stores/file/support/folders.ts';
 
 const source = { id: 'session-1' };
 
+const waitsIfMemory = ({ kind }: { kind: string }) => (kind === 'memory' ? 'It waits.' : undefined);
+
 afterEach(() => {
   vi.useRealTimers();
 });
@@ -243,6 +245,20 @@ describe('quarantine', () => {
     for (const { id } of waiting.slice(1)) await memory.quarantine.approve({ scope, id });
     expect(await textsOf(store)).toEqual(['Fact B.', 'Fact C.']);
     expect((await store.notes(ID, 'quarantine')).notes).toEqual([]);
+  });
+
+  test('keeps more texts of a job than a commit can hold, in their order', async () => {
+    const facts = Array.from({ length: 90 }, (_, i) => ({
+      text: `Fact ${i + 10}.`,
+      // 24 kB, of which the rules read nothing.
+      data: { long: '\u200b'.repeat(8_000) },
+    }));
+    const { memory, scope } = setUp({ model: undefined, extract: () => facts, guards: [waitsIfMemory] });
+    expect(await memory.ingest({ scope, source, messages: [user('All of it.')], wait: true })).toMatchObject({
+      status: 'committed',
+    });
+    const waiting = await memory.quarantine.list({ scope });
+    expect(waiting.map(({ text }) => text)).toEqual(facts.map(({ text }) => text));
   });
 
   test.each(['message', 'memory'] as const)(

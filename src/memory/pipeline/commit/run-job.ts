@@ -1,5 +1,6 @@
 import { GenkitError } from 'genkit';
 import { isAborted } from '../../../errors.ts';
+import { cutByBytes, jsonBytes } from '../../../json/size.ts';
 import type { MemoryDraft, MemoryJob, MemoryJobHold, MemoryOperation } from '../../../store/memory/contract.ts';
 import { memoryScope, targetOf, type ScopeTarget } from '../../scopes.ts';
 import type { MemoryChangeCounts } from '../../types.ts';
@@ -15,7 +16,7 @@ import {
   type SplitJob,
 } from '../records/learning-state.ts';
 import { guardOf, type Guard } from '../guard/judge-text.ts';
-import { quarantineNotes } from '../records/quarantine-note.ts';
+import { quarantineNotes, type Quarantined } from '../records/quarantine-note.ts';
 import { procedureMark, unreadRanges, hashInRange, type SourceNote } from '../records/ranges.ts';
 import { MOST_USES, outsideDeadJobs, parseJobInput, partOf, withInput, type JobInput } from '../records/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
@@ -23,6 +24,9 @@ import { derivedNotes, readDerived, type Derived } from './derived-notes.ts';
 
 /** The most candidates of one commit: with their vectors they stay within the limits of a store. */
 const MOST_CANDIDATES = 30;
+/** The most bytes of the memories of a commit, and of its quarantined texts: a store takes 2 MiB in all, and 512 KiB a note. */
+const MOST_PUT_BYTES = 1024 * 1024;
+const MOST_TEXT_BYTES = 384 * 1024;
 /** The most commits of one attempt that are refused because of other commits. Then the attempt fails. */
 const MOST_REFUSED = 20;
 /**
@@ -31,14 +35,27 @@ const MOST_REFUSED = 20;
  */
 const USE_INTERVAL_MS = 86_400_000;
 
-/** If the note of the remaining candidates is gone, another worker has finished the job. */
-const NOTHING_LEFT: SplitJob = { candidates: [], invalidated: 0 };
-
 /** How a run ended. `dropped`: nothing may be kept. */
 export type JobOutcome = 'done' | 'dropped';
 
 /** Why a job is removed without a further commit of memories. */
 type DropReason = 'erased' | 'no-consent' | 'forgotten' | 'known';
+
+/** One commit of a job. */
+interface Step {
+  readonly state: LearningState;
+  readonly input: JobInput;
+  /** With the first commit of a part, which also writes the summary, unless a later attempt has to learn again. */
+  readonly learned: Learned | undefined;
+  readonly puts: readonly MemoryOperation[];
+  /** Texts that the guards keep back. */
+  readonly waiting: readonly Quarantined[];
+  readonly result: Consolidated;
+  readonly rest: SplitJob;
+  readonly derived: Derived;
+  readonly isPartDone: boolean;
+  readonly isLast: boolean;
+}
 
 /** A running job. */
 interface JobWork extends ScopeTarget, LearnContext {
@@ -65,7 +82,7 @@ class JobRun {
   #learned: Learned | undefined;
   /** The summary and the messages that {@link JobRun.#learned} was learned from. */
   #learnedFrom: string | undefined;
-  /** The candidates that this run's last commit left, if they were too large for a note. {@link NOTHING_LEFT}: they are in a note. */
+  /** What this run's last commit left; empty if it is in a note. */
   #rest: SplitJob | undefined;
   readonly #counts: MemoryChangeCounts = { created: 0, updated: 0, invalidated: 0, ignored: 0, quarantined: 0 };
 
@@ -84,13 +101,13 @@ class JobRun {
       if (at > (uses.get(used) ?? '')) uses.set(used, at);
     for (let refused = 0, refusedAt = -1; refused < MOST_REFUSED;) {
       const state = await readLearningState(this.#pipeline, this.#work, job.sourceId, job.id);
-      const input = this.#unread(state.note);
+      const [input, ...later] = this.#unread(state.note);
       const reason = this.#reasonToDrop(state) ?? (input ? undefined : 'known');
       if (reason !== undefined) return this.#drop(reason, state);
       // The commit was refused although the scope has not changed, so this worker has lost the job.
       if (state.revision === refusedAt) return 'done';
       try {
-        if (await this.#step(state, input!)) return 'done';
+        if (await this.#step(state, input!, later.length > 0)) return 'done';
       } catch (error) {
         if (!isAborted(error) || signal.aborted) throw error;
         refused++;
@@ -109,17 +126,14 @@ class JobRun {
     return note.forgottenJobs?.includes(this.#work.job.id) ? 'forgotten' : undefined;
   }
 
-  /** The part of the input that no other job has read yet. */
-  #unread(note: SourceNote): JobInput | undefined {
+  /** The parts of the input that no other job has read yet, and no dead job keeps. */
+  #unread(note: SourceNote): readonly JobInput[] {
     const input = this.#input;
-    if (input.isApproved) return input;
-    if (input.task === 'facts') return note.seen.includes(input.sha256) ? undefined : input;
-    if (input.task === 'procedure') return note.seen.includes(procedureMark(input.range)) ? undefined : input;
+    if (input.isApproved) return [input];
+    if (input.task === 'facts') return note.seen.includes(input.sha256) ? [] : [input];
+    if (input.task === 'procedure') return note.seen.includes(procedureMark(input.range)) ? [] : [input];
     const unread = unreadRanges(input.range, (at) => hashInRange(input.range, at), note.ranges);
-    if (unread.length === 0) return undefined;
-    // Messages in the middle that were read are read again: the same source does not count twice.
-    const part = partOf(input, { from: unread[0]!.from, to: unread.at(-1)!.to });
-    return outsideDeadJobs(part, note, this.#work.job.id).parts[0];
+    return unread.flatMap((part) => outsideDeadJobs(partOf(input, part), note, this.#work.job.id).parts);
   }
 
   /** Removes the job, and its remaining candidates if it takes several commits. */
@@ -139,29 +153,45 @@ class JobRun {
     return outcome;
   }
 
-  /** Makes one commit. Returns whether it was the last one. */
-  async #step(state: LearningState, input: JobInput): Promise<boolean> {
+  /**
+   * Makes one commit. Returns whether it was the last one.
+   *
+   * @param hasMore Whether the job has another part.
+   */
+  async #step(state: LearningState, input: JobInput, hasMore: boolean): Promise<boolean> {
     const { summary, profile, limits } = this.#pipeline;
     const derived = summary || profile ? await readDerived(this.#pipeline, this.#work) : {};
-    const split = state.split ?? this.#rest;
+    const part = partKey(input);
+    const split = [state.split, this.#rest].find((one) => one && one.part === part);
     // If a memory was removed since, the summary was as well, and must not come back with what was made of it. Nor must messages that count as
     // read since.
-    const learnedFrom = JSON.stringify([derived.summary, 'range' in input && [input.range.from, input.range.to]]);
+    const learnedFrom = JSON.stringify([derived.summary, part]);
     if (this.#learnedFrom !== learnedFrom) this.#learned = undefined;
     this.#learnedFrom = learnedFrom;
     const learned = split
       ? undefined
       : (this.#learned ??= await learn(this.#pipeline, this.#work, input, derived.summary));
-    const { candidates, invalidated } = split ?? { candidates: learned!.candidates, invalidated: 0 };
+    const { commits, candidates, quarantined, invalidated } = split ?? { ...learned!, commits: 0, invalidated: 0 };
     // An approved fact may replace any number of memories.
     const mostInvalidations = input.isApproved ? Infinity : limits.maxInvalidations;
-    const result = await this.#consolidate(candidates.slice(0, MOST_CANDIDATES), mostInvalidations - invalidated);
-    const rest: SplitJob = {
-      candidates: candidates.slice(MOST_CANDIDATES),
-      invalidated: invalidated + result.working.counts.invalidated,
-    };
-    await this.#commit(state, input, learned, result, rest, derived);
-    return rest.candidates.length === 0;
+    const [waiting = [], ...laterTexts] = cutByBytes(quarantined, MOST_TEXT_BYTES);
+    for (let most = MOST_CANDIDATES; ; most = Math.ceil(most / 2)) {
+      const result = await this.#consolidate(candidates.slice(0, most), mostInvalidations - invalidated);
+      const puts = await this.#puts(result.working.changed);
+      // Memories have all their sources, which may be large.
+      if (most > 1 && jsonBytes(puts, MOST_PUT_BYTES) > MOST_PUT_BYTES) continue;
+      const rest: SplitJob = {
+        part,
+        commits: commits + 1,
+        candidates: candidates.slice(most),
+        quarantined: laterTexts.flat(),
+        invalidated: invalidated + result.working.counts.invalidated,
+      };
+      const isPartDone = rest.candidates.length === 0 && rest.quarantined.length === 0;
+      const isLast = isPartDone && !hasMore;
+      await this.#commit({ state, input, learned, puts, waiting, result, rest, derived, isPartDone, isLast });
+      return isLast;
+    }
   }
 
   #consolidate(candidates: readonly Candidate[], maxInvalidations: number): Promise<Consolidated> {
@@ -178,48 +208,52 @@ class JobRun {
   }
 
   /**
-   * Commits the result with the profile, and keeps the remaining candidates in a note, so that the model finds the facts only once. The last
-   * commit also writes what was read, and removes the job.
-   *
-   * @param learned With the first commit of a job, which also writes the summary, unless a later attempt has to learn again.
+   * Commits the result with the profile, and keeps what remains in a note, so that the model finds the facts only once. The last commit of a
+   * part also writes what was read, and the last one of all removes the job.
    */
-  async #commit(
-    { revision, note }: LearningState,
-    input: JobInput,
-    learned: Learned | undefined,
-    { working, quarantined: undecided }: Consolidated,
-    rest: SplitJob,
-    derived: Derived,
-  ): Promise<void> {
+  async #commit({
+    state,
+    input,
+    learned,
+    puts,
+    waiting,
+    result,
+    rest,
+    derived,
+    isPartDone,
+    isLast,
+  }: Step): Promise<void> {
     const { store, now, report, saveIndex, usesOf } = this.#pipeline;
     const { scope, id, options, job } = this.#work;
-    const isLast = rest.candidates.length === 0;
+    const { working } = result;
     const at = new Date(now()).toISOString();
-    const operations = await this.#puts(working.changed);
-    const quarantined = [
-      ...(learned?.quarantined ?? []),
-      ...undecided.map(({ candidate, reason }) => ({ candidate, reason, at, source: input.source })),
+    const texts = [
+      ...waiting,
+      ...result.quarantined.map(({ candidate, reason }) => ({ candidate, reason, at, source: input.source })),
     ];
-    operations.push(...quarantineNotes(learned ? job.id : `${job.id}:${rest.candidates.length}`, quarantined));
-    const current = { ...note, seen: note.seen.filter((sha256) => !working.outdated.has(sha256)) };
-    operations.push(sourceNoteOperation(job.sourceId, isLast ? withInput(current, input, job.id, true) : current));
-    const left = splitOperation(job.id, isLast ? undefined : rest);
-    if (!learned || !isLast) operations.push(left);
-    const isKept = isLast || left.value !== undefined;
+    const current = { ...state.note, seen: state.note.seen.filter((sha256) => !working.outdated.has(sha256)) };
+    const left = splitOperation(job.id, isPartDone ? undefined : rest);
+    const isKept = isPartDone || left.value !== undefined;
     const news = { facts: textsOf(working.changed), summary: isKept ? learned?.summary : undefined };
-    operations.push(
+    const operations = [
+      ...puts,
+      ...quarantineNotes(textsKey(job.id, rest), texts),
+      sourceNoteOperation(job.sourceId, isPartDone ? withInput(current, input, job.id, true) : current),
+      ...(learned && isPartDone ? [] : [left]),
       ...(await derivedNotes(this.#pipeline, this.#work, input.isApproved ? undefined : this.#guard, derived, news)),
-    );
+    ];
     await store.commit(id, operations, {
       ...options,
-      expectedRevision: revision,
+      expectedRevision: state.revision,
       ...(isLast && { job: this.#hold }),
       now: now(),
     });
-    this.#rest = isKept ? NOTHING_LEFT : rest;
+    // In a note: if that is gone, another worker has finished the part.
+    const noted: SplitJob = { ...rest, candidates: [], quarantined: [] };
+    this.#rest = isPartDone ? undefined : isKept ? noted : rest;
     for (const operation of operations) if (operation.op === 'put') usesOf(scope).delete(operation.memory.id);
     const ignored = working.counts.ignored + (learned?.ignored ?? 0);
-    const counts = { ...working.counts, ignored, quarantined: quarantined.length };
+    const counts = { ...working.counts, ignored, quarantined: texts.length };
     for (const [name, count] of Object.entries(counts)) this.#counts[name as keyof MemoryChangeCounts] += count;
     saveIndex(scope);
     if (isLast) report({ type: 'committed', scope, sourceId: job.sourceId, jobId: job.id, changes: this.#counts });
@@ -248,6 +282,16 @@ class JobRun {
     }
     return puts;
   }
+}
+
+/** Names the messages of an input. `undefined`: it has none, or a person has approved it. */
+function partKey(input: JobInput): string | undefined {
+  return 'range' in input && !input.isApproved ? `${input.range.from}-${input.range.to}` : undefined;
+}
+
+/** The key of the notes of texts that a commit quarantines. In the order of the keys the texts are as they were found. */
+function textsKey(jobId: string, { part, commits }: SplitJob): string {
+  return `${jobId}:${part ?? ''}:${String(commits).padStart(6, '0')}`;
 }
 
 /** The texts of the facts that hold and do not expire. */

@@ -10,6 +10,7 @@ import type { ScopeTarget } from '../../scopes.ts';
 import { sha256Of } from './job-input.ts';
 import { NOTES, type Pipeline } from '../pipeline.ts';
 import type { Candidate } from './candidate.ts';
+import type { Quarantined } from './quarantine-note.ts';
 
 type Consent = 'on' | 'off';
 
@@ -27,9 +28,15 @@ export interface LearningState {
   readonly split: SplitJob | undefined;
 }
 
-/** The candidates of a job that takes several commits. */
+/** What remains of a job that takes several commits. */
 export interface SplitJob {
+  /** Names the messages that it was learned from. */
+  readonly part?: string | undefined;
+  /** The commits that were made of them. */
+  readonly commits: number;
   readonly candidates: readonly Candidate[];
+  /** Texts that the guards keep back. */
+  readonly quarantined: readonly Quarantined[];
   readonly invalidated: number;
 }
 

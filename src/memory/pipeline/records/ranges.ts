@@ -31,7 +31,7 @@ export interface ReadRange extends Range {
   readonly isLearned?: boolean;
 }
 
-/** The messages of a dead job. */
+/** Messages that a dead job keeps. */
 export interface DeadJob extends ReadRange {
   readonly jobId: string;
   readonly task: string;
@@ -43,7 +43,7 @@ export interface SourceNote {
   readonly ranges: readonly ReadRange[];
   /** Hashes of facts that were given in place of messages, until the source states something else; and {@link procedureMark}s. */
   readonly seen: readonly string[];
-  /** Dead jobs, which keep their messages from other jobs. At most {@link MOST_DEAD}; the oldest go first. */
+  /** What dead jobs keep from other jobs, each message by one of them. At most {@link MOST_DEAD}; the oldest go first. */
   readonly deadJobs?: readonly DeadJob[];
   /** Jobs that must not commit, while the source is being forgotten. */
   readonly forgottenJobs?: readonly string[];
@@ -138,9 +138,13 @@ function shortened(ranges: readonly ReadRange[]): ReadRange[] | undefined {
   return undefined;
 }
 
-/** Notes that a job is dead. */
-export function withDeadJob(note: SourceNote, job: DeadJob): SourceNote {
-  return { ...note, deadJobs: [...(withoutDeadJob(note, job.jobId).deadJobs ?? []), job].slice(-MOST_DEAD) };
+/** Notes that a job is dead. It keeps those of its messages that were not read, and that no other dead job of its task keeps. */
+export function withDeadJob(note: SourceNote, { jobId, task, ...range }: DeadJob): SourceNote {
+  const others = withoutDeadJob(note, jobId).deadJobs ?? [];
+  const taken = [...note.ranges, ...others.filter((one) => one.task === task)];
+  const parts = unreadRanges(range, (at) => hashInRange(range, at), taken);
+  const kept = parts.map((part): DeadJob => ({ ...rangePart(range, part), jobId, task }));
+  return { ...note, deadJobs: [...others, ...kept].slice(-MOST_DEAD) };
 }
 
 /** Removes a job that is no longer dead, or was removed. */
