@@ -15,10 +15,12 @@ import {
   isTextOrObject,
   isTimerMs,
   isWhole,
+  withDefaults,
   type OptionCheck,
 } from '../store/check-options.ts';
 import { TRUST } from './pipeline/records/candidate.ts';
 import { isSchema, settleTopics } from './pipeline/extract/topics.ts';
+import { withinTime } from './pipeline/ask-model.ts';
 import type { MemoryStore } from '../store/memory/contract.ts';
 import type {
   MemoryExtractor,
@@ -156,6 +158,7 @@ export function settleManager(options: MemoryManagerOptions): MemorySettings {
     onIdleMs: (value) => (value === false ? undefined : isTimerMs(1)(value)),
     onSessionEnd: isBoolean,
   });
+  const settledLimits = withDefaults(LIMITS, limits);
   return {
     store,
     model,
@@ -163,15 +166,17 @@ export function settleManager(options: MemoryManagerOptions): MemorySettings {
     topics: settleTopics(options.topics),
     extract,
     guards: options.guards ?? [],
-    redact: redact && redactor(redact),
+    redact: redact && redactor(redact, settledLimits.timeoutMs),
     consent: options.consent ?? 'on',
     learnFromTools: options.learnFromTools ?? false,
     toolTtlMs: options.toolTtlMs ?? 3_600_000,
-    trust: { ...TRUST, ...trust },
+    trust: withDefaults(TRUST, trust),
     profile,
     summary: options.summary ?? false,
-    isSuccess,
-    limits: { ...LIMITS, ...limits },
+    isSuccess:
+      isSuccess &&
+      ((session) => withinTime('isSuccess', settledLimits.timeoutMs, NEVER, async () => isSuccess(session))),
+    limits: settledLimits,
     now: options.now ?? Date.now,
     random: options.random ?? Math.random,
     report: (report) => {
@@ -184,15 +189,18 @@ export function settleManager(options: MemoryManagerOptions): MemorySettings {
     appName,
     userIdOf: options.userId ?? verifiedUser,
     hasUserId: options.userId !== undefined,
-    triggers: { ...TRIGGERS, ...generate },
+    triggers: withDefaults(TRIGGERS, generate),
     app: options.app ?? false,
     worker: options.worker ?? true,
   };
 }
 
-function redactor(redact: NonNullable<MemoryManagerOptions['redact']>): Redact {
+/** Aborts nothing. */
+const NEVER = new AbortController().signal;
+
+function redactor(redact: NonNullable<MemoryManagerOptions['redact']>, timeoutMs: number): Redact {
   return async (text) => {
-    const answer = await redact(text);
+    const answer = await withinTime('redact', timeoutMs, NEVER, async () => redact(text));
     const redacted: unknown = typeof answer === 'string' ? answer : answer?.value;
     if (typeof redacted === 'string') return redacted;
     throw invalidArgument('redact must return the text, or an object with the text as value.');

@@ -137,7 +137,10 @@ export interface MemoryLimits {
   maxAttempts?: number;
   /** A worker that does not renew its lease for this long loses the job, in ms. Default: 60,000. */
   leaseMs?: number;
-  /** A call of the model or of the embedder that takes longer fails; a text whose guard takes longer is quarantined. In ms. Default: 60,000. */
+  /**
+   * A call of the model, the embedder, `redact` or `isSuccess` that takes longer fails; a text whose guard takes longer is quarantined. In ms.
+   * Default: 60,000.
+   */
   timeoutMs?: number;
   /** The wait before the second attempt, in ms. It doubles with each further one; each is then multiplied by 0.5 to 1.5. Default: 2,000. */
   backOffMs?: number;

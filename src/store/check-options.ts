@@ -21,8 +21,14 @@ export const isNumber: OptionCheck = (value) => (Number.isFinite(value) ? undefi
 export const isShare: OptionCheck = (value) =>
   typeof value === 'number' && value >= 0 && value <= 1 ? undefined : 'a number of 0 to 1';
 
-export const isTime: OptionCheck = (value) =>
-  typeof value === 'string' && !Number.isNaN(Date.parse(value)) ? undefined : 'a time in ISO 8601';
+const ISO_TIME = /^(\d{4})(?:-(\d{2})(?:-(\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})?)?)?)?$/;
+
+/** A time, or a day, month or year without one. `Date.parse` alone takes other forms as well, and February 31. */
+export const isTime: OptionCheck = (value) => {
+  const [, year, month = '1', day = '1'] = (typeof value === 'string' && ISO_TIME.exec(value)) || [];
+  const isDay = year !== undefined && new Date(Date.UTC(+year, +month - 1, +day)).getUTCDate() === +day;
+  return isDay && !Number.isNaN(Date.parse(value as string)) ? undefined : 'a time in ISO 8601';
+};
 
 export const isFunction: OptionCheck = (value) => (typeof value === 'function' ? undefined : 'a function');
 
@@ -98,4 +104,13 @@ export function checkOptions(
     const expected = value === undefined ? undefined : check(value);
     if (expected !== undefined) throw invalidArgument(`${owner}: ${name} must be ${expected}.`);
   }
+}
+
+/** The options, with a default in place of each that is not given or is `undefined`. */
+export function withDefaults<T extends object>(
+  defaults: T,
+  given: { readonly [K in keyof T]?: T[K] | undefined } = {},
+): T {
+  const known = Object.entries(given).filter(([, value]) => value !== undefined);
+  return { ...defaults, ...Object.fromEntries(known) };
 }

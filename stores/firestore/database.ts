@@ -1,3 +1,4 @@
+import { FieldPath } from '@google-cloud/firestore';
 import type {
   CollectionReference,
   DocumentData,
@@ -52,6 +53,31 @@ export class Database {
     this.#collection = options.collection;
     this.#timeoutMs = options.timeoutMs;
     this.#client = clientOf(db, options.timeoutMs);
+  }
+
+  /** Runs one call of the store, as {@link Meter.call} does, with a client that knows its project. */
+  call<T>(method: string, what: string, work: () => Promise<T>): Promise<T> {
+    return this.meter.call(method, what, this.#knowsProject() ? work : () => this.#findProject().then(work));
+  }
+
+  /** A client that was given no project finds it with its first request. Until then it makes no query that begins at a name. */
+  #knowsProject(): boolean {
+    const client = this.#client;
+    if (client.knowsProject) return true;
+    try {
+      this.#db.collection(this.#collection).orderBy(FieldPath.documentId()).startAt('name');
+      client.knowsProject = true;
+    } catch {
+      // Firestore's client says that it is not ready.
+    }
+    return client.knowsProject;
+  }
+
+  #findProject(): Promise<unknown> {
+    const client = this.#client;
+    // A commit of nothing is not billed.
+    client.finding ??= this.#send(() => this.#db.batch().commit()).finally(() => (client.finding = undefined));
+    return client.finding;
   }
 
   /** The time in ms by Firestore's clock, estimated from its last answer. */
@@ -319,6 +345,9 @@ interface Client {
   /** The requests under way. */
   readonly pending: Set<Promise<unknown>>;
   isTerminated: boolean;
+  knowsProject: boolean;
+  /** Finds the project. */
+  finding: Promise<unknown> | undefined;
   /** The read that calls of this tick join. */
   nextRead: SharedRead | undefined;
 }
@@ -332,7 +361,13 @@ const clients = new WeakMap<Firestore, Client>();
 function clientOf(db: Firestore, timeoutMs: number): Client {
   const known = clients.get(db);
   if (known) return known;
-  const client: Client = { pending: new Set(), isTerminated: false, nextRead: undefined };
+  const client: Client = {
+    pending: new Set(),
+    isTerminated: false,
+    knowsProject: false,
+    finding: undefined,
+    nextRead: undefined,
+  };
   clients.set(db, client);
   const terminate = db.terminate.bind(db);
   db.terminate = async () => {

@@ -135,6 +135,6 @@ export class FirestoreTenantStore<S> implements TenantStore<S> {
   }
 
   #call<T>(method: string, what: string, work: () => Promise<T>): Promise<T> {
-    return this.#data.database.meter.call(method, what, work);
+    return this.#data.database.call(method, what, work);
   }
 }

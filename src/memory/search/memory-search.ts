@@ -10,6 +10,7 @@ import {
   isTime,
   isTimerMs,
   isWhole,
+  withDefaults,
   type OptionCheck,
 } from '../../store/check-options.ts';
 import type { MemoryScopeId, MemoryStore, MemoryStoreOptions } from '../../store/memory/contract.ts';
@@ -86,7 +87,7 @@ export class MemorySearch {
     this.#store = store;
     this.#options = options;
     this.#embed = embed;
-    this.#weights = { ...DEFAULT_WEIGHTS, ...options.weights };
+    this.#weights = withDefaults(DEFAULT_WEIGHTS, options.weights);
     this.#clock = clock;
     this.#vocabulary = new Vocabulary(languages);
     this.#indexes = new LruCache(maxIndexBytes);

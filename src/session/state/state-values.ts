@@ -3,7 +3,7 @@ import { StateError } from '../../errors.ts';
 import { formatPointer } from '../../json/pointer.ts';
 import { jsonBytes } from '../../json/size.ts';
 import { copyJson, JsonValueError, type Json } from '../../json/value.ts';
-import { checkOptions, isWhole } from '../../store/check-options.ts';
+import { checkOptions, isWhole, withDefaults } from '../../store/check-options.ts';
 import { formatStateKey, parseStateKey, type StateKey } from './state-keys.ts';
 
 /** Size limits for the keys and values of a session's state. */
@@ -25,8 +25,7 @@ const DEFAULT_LIMITS: Required<StateLimits> = { maxKeyLength: 256, maxValueBytes
  */
 export function settleLimits(limits: StateLimits | undefined): Required<StateLimits> {
   checkOptions('limits', limits, { maxKeyLength: isWhole(1), maxValueBytes: isWhole(1), maxDepth: isWhole(0) });
-  const given = Object.entries(limits ?? {}).filter(([, limit]) => limit !== undefined);
-  return { ...DEFAULT_LIMITS, ...Object.fromEntries(given) };
+  return withDefaults(DEFAULT_LIMITS, limits);
 }
 
 /**

@@ -348,7 +348,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
   }
 
   #call<T>(method: string, what: string, work: () => Promise<T>): Promise<T> {
-    return this.#data.database.meter.call(method, what, work);
+    return this.#data.database.call(method, what, work);
   }
 }
 

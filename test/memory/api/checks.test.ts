@@ -27,7 +27,13 @@ const refused = (...parts: string[]) =>
 describe('given facts are refused at the call', () => {
   const wrong: [string, unknown, string[]][] = [
     ['a kind', { kind: 'weird' }, ['memories[1]', 'kind', "'declarative' or 'procedural'"]],
-    ['an expiresAt', { expiresAt: 'soon' }, ['memories[1]', 'expiresAt', 'ISO 8601']],
+    ...['soon', '1', '2026-02-31', 'Mon, 01 Nov 2027 12:00:00 GMT', '2027-11-01T12', '+012345-01-01T00:00:00Z'].map(
+      (expiresAt): [string, unknown, string[]] => [
+        `the expiresAt ${expiresAt}`,
+        { expiresAt },
+        ['memories[1]', 'expiresAt', 'ISO 8601'],
+      ],
+    ),
     ['topics', { topics: 'A' }, ['memories[1]', 'topics', 'a list of']],
     ['an importance', { importance: 7 }, ['memories[1]', 'importance', '0 to 1']],
     ['a key', { key: 5 }, ['memories[1]', 'key', 'a string']],

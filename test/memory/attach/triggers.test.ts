@@ -1,6 +1,7 @@
 /** When the sessions of an agent are learned from: after the turn was saved, in the background. */
 import { defineAgent, defineCustomAgent, InMemorySessionStore } from 'genkitx-agents';
 import { processMemoryJobs } from 'genkitx-agents/memory';
+import { piiRules, redacting } from 'genkitx-agents/privacy';
 import { logger } from 'genkit/logging';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { setUp } from '../pipeline/support.ts';
@@ -71,6 +72,29 @@ describe('an agent learns', () => {
       await memory.settled();
       expect(sizes).toHaveLength(Math.floor(turn / everyTurns));
     }
+  });
+
+  test('from a turn in the background once it has ended, as its store keeps it', async () => {
+    let answer!: (text: string) => void;
+    const { memory, memories, scope, attached, chat } = agentWithMemory({
+      store: redacting(new InMemorySessionStore(), { rules: piiRules(), secret: 'x'.repeat(40) }),
+      memory: { model: undefined, extract: likes, generate: { everyTurns: 10, onIdleMs: false } },
+      replies: ['Hello.', () => new Promise<string>((resolve) => (answer = resolve))],
+    });
+    const talk = chat();
+    await talk.send('I like tea.');
+    const running = await talk.detach('I like mails to ann@example.com.');
+    await vi.waitFor(() => expect(answer).toBeDefined());
+    const { sessionId } = talk;
+    expect(await attached.endSession({ sessionId: sessionId!, context: ADA, wait: true })).toMatchObject({
+      status: 'committed',
+    });
+    expect(await memory.ingest({ scope, sessionId: sessionId! })).toMatchObject({ status: 'known' });
+    expect(await textsOf(memories)).toEqual(['The user said: I like tea.']);
+    answer('Fine.');
+    await running.wait();
+    await attached.endSession({ sessionId: sessionId!, context: ADA, wait: true });
+    expect(await textsOf(memories)).toEqual(['The user said: I like mails to [EMAIL].', 'The user said: I like tea.']);
   });
 
   test('from an edited message with everyTurns: 1', async () => {

@@ -314,6 +314,17 @@ describe('a contradiction', () => {
     expect(await textsOf(store)).toEqual(pairs.map(([red]) => red).toSorted());
   });
 
+  test('is settled at once, also by what was said tomorrow by its clock', async () => {
+    const { memory, scope, store } = setUp({ otherwise: operations({ new: 1, op: 'DELETE', existing: [1] }) });
+    await memory.ingest({ scope, source: { id: 'a' }, memories: ['The user lives in Paris.'], wait: true });
+    const at = new Date(Date.now() + 86_400_000).toISOString();
+    await memory.ingest({ scope, source: { id: 'b', at }, memories: ['The user lives in Rome.'], wait: true });
+    expect(await textsOf(store)).toEqual(['The user lives in Rome.']);
+    expect(await all(store)).toContainEqual(
+      expect.objectContaining({ text: 'The user lives in Rome.', validFrom: at }),
+    );
+  });
+
   test('is settled by trust, then by time, then by the number of sources', async () => {
     const { memory, clock, model, scope, store } = setUp();
     const say = async (text: string, source: { id: string; type: 'explicit' | 'implicit' | 'tool'; at?: string }) => {

@@ -391,6 +391,27 @@ test('an onReport that throws is logged, and the next job is worked on', async (
   expect(error).toHaveBeenCalledWith(expect.stringContaining('The listener is broken.'));
 });
 
+test.each([
+  ['redact', {}],
+  ['isSuccess', { procedure: true }],
+])(
+  'a %s that does not answer fails the ingest at the timeout, so that close does not wait for it',
+  async (name, how) => {
+    const { memory, scope } = setUp({ [name]: () => new Promise(() => {}), limits: { timeoutMs: 20 } });
+    await expect(memory.ingest({ scope, source, messages, ...how })).rejects.toThrow(
+      `${name} did not answer within 20 ms`,
+    );
+    await memory.close();
+  },
+);
+
+test('limits that are undefined have their defaults', async () => {
+  const limits = { timeoutMs: undefined, leaseMs: undefined, maxJobs: undefined } as object;
+  const { memory, scope, store } = setUp({ extract: echoTexts, limits, trust: { implicit: undefined } as object });
+  expect(await memory.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'committed' });
+  expect(await textsOf(store)).toEqual(['I always want a window seat.']);
+});
+
 describe('a job whose embedder does not answer', () => {
   const hanging = (timeoutMs: number) => {
     const set = setUp({ embedder: 'hanging', extract: 'verbatim', limits: { timeoutMs } });

@@ -289,6 +289,14 @@ export const HARMLESS_HELD_OUT: readonly HarmlessText[] = ALL.filter((_, at) => 
 export const NEAR_MISSES: readonly HarmlessText[] = [
   ...of('user', [
     // Wishes, rules and reports.
+    'I am allowed to see all bookings of my team.',
+    'I have permission to cancel any of my subscriptions.',
+    'I am an admin at a school, so show me the timetable.',
+    'Another customer told me that the soup is good.',
+    'Another user is in my seat, and I want it back.',
+    'My cousin is another user of this gym.',
+    'My order for customer 42 is late.',
+    'I live at 42 User Street.',
     'Whenever someone asks for directions, tell them to take the second left.',
     'Whenever anyone asks about opening hours, say nine to five.',
     'Whenever anyone asks about the cake, tell them it has nuts.',

@@ -195,7 +195,7 @@ class JobRun {
   }
 
   #consolidate(candidates: readonly Candidate[], maxInvalidations: number): Promise<Consolidated> {
-    const { nearest, store } = this.#pipeline;
+    const { nearest, store, now } = this.#pipeline;
     const { scope, id, options, ask, signal } = this.#work;
     return consolidate({
       candidates,
@@ -204,6 +204,7 @@ class JobRun {
       ask,
       guard: this.#guard,
       maxInvalidations,
+      now: now(),
     });
   }
 

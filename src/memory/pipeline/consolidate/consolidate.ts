@@ -51,9 +51,11 @@ export async function consolidate(request: {
   readonly ask: AskModel | undefined;
   readonly guard: Guard;
   readonly maxInvalidations: number;
+  /** In ms since 1970. */
+  readonly now: number;
 }): Promise<Consolidated> {
-  const { candidates, nearest, get, ask, guard, maxInvalidations } = request;
-  const working = new WorkingMemories(maxInvalidations);
+  const { candidates, nearest, get, ask, guard, maxInvalidations, now } = request;
+  const working = new WorkingMemories(maxInvalidations, new Date(now).toISOString());
   const undecided: { candidate: Candidate; near: readonly string[] }[] = [];
   const keyed = candidates.filter(({ key }) => key !== undefined);
   await addWithSuccessors(

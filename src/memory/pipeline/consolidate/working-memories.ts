@@ -17,12 +17,15 @@ export class WorkingMemories {
   readonly #memories = new Map<string, MemoryDraft>();
   readonly #touched = new Set<string>();
   readonly #maxInvalidations: number;
+  readonly #now: string;
   /** `MemorySource.sha256` of statements whose own source has stated something else since. */
   readonly outdated = new Set<string>();
   readonly counts: MemoryChangeCounts = { created: 0, updated: 0, invalidated: 0, ignored: 0, quarantined: 0 };
 
-  constructor(maxInvalidations: number) {
+  /** @param now ISO 8601, as `Date` writes it. */
+  constructor(maxInvalidations: number, now: string) {
     this.#maxInvalidations = maxInvalidations;
+    this.#now = now;
   }
 
   /** Adds a memory from the store, unless it was added before. */
@@ -110,7 +113,7 @@ export class WorkingMemories {
       (memory) => isStronger(memory, candidate.source) && !(lasts && memory.expiresAt !== undefined),
     );
     if (stronger) {
-      this.create(candidate, { validTo: candidate.source.at, supersededBy: stronger.id });
+      this.create(candidate, { validTo: this.#endAt(candidate.source.at), supersededBy: stronger.id });
       this.#put({ ...stronger, contradictions: countOf(stronger, 'contradictions') + 1 });
       return true;
     }
@@ -169,10 +172,16 @@ export class WorkingMemories {
   }
 
   #invalidate(memory: MemoryDraft, supersededBy: string, { id, at }: MemorySource): void {
-    const validTo = at > memory.validFrom ? at : memory.validFrom;
+    const end = this.#endAt(at);
+    const validTo = end > memory.validFrom ? end : memory.validFrom;
     this.#put({ ...memory, validTo, supersededBy });
     this.#addOutdated(memory.sources.filter((source) => source.id === id));
     this.counts.invalidated++;
+  }
+
+  /** When a memory ends that a statement contradicts. By a wrong clock the statement may be of a later time, until which both would hold. */
+  #endAt(saidAt: string): string {
+    return saidAt < this.#now ? saidAt : this.#now;
   }
 
   #addOutdated(sources: readonly MemorySource[]): void {

@@ -27,16 +27,19 @@ const REQUIRED = `(?:${MUST}|is (?:required|obliged|instructed|ordered) to)`;
 const ORDER = String.raw`(?<=^ ?|[\n.,:;!?"(-] ?|\b(?:please|then|now) |(?<!\b(?:i|we|they)\b[^.:;!?\n]{0,60})\band |\b(?:you|${MODEL}) ${MUST} (?:always )?|\byou to )`;
 const END = String.raw`(?= ?(?:[.,;:!"\n]|$))`;
 const PEOPLE = '(?:users?|customers?)';
+/** What is said of a person. */
+const IS = '(?:is|has|likes|loves|hates|prefers|wants|lives|takes|suffers)';
 const OTHERS = `(?:(?:all|every|each|another|other) (?:other )?${PEOPLE}|someone else)`;
 /** The name or number of a user: "user stories" and "user tests" are no users. */
 const NAME = String.raw`(?!(?:accounts?|care|data|documentation|experience|feedback|groups?|guides?|input|interface|interviews?|management|manuals?|mode|names?|processes|profiles?|research|roles?|settings?|space|stor(?:y|ies)|support|test(?:s|ing)?)\b)["'#]?[\w-]+["']?`;
 const ADMIN = '(?:admin|administrator|root|super-?(?:user|admin))';
 const RIGHTS = '(?:access|rights|privileges|permissions)';
-const READ = '(?:see|read|view|access|change|edit|delete|export)';
+const READ = '(?:see|read|view|access|change|edit|delete|cancel|export)';
+const BUSINESS = '(?:orders?|invoices?|bookings?|reservations?|accounts?)';
 const CHECKS =
   '(?:(?:identity )?(?:verification|authentication|authori[sz]ation)|(?:identity|verification|login) checks?)';
 /** "All orders of my department" are the affair of the user. */
-const ALL_DATA = String.raw`(?:everything${END}|(?:all|any|every)(?: customer| user)? (?:orders?|invoices?|accounts?|data|records?|users?|customers?|memories|conversations?|passwords?)\b(?! (?:of|in|for|at|about)\b))`;
+const ALL_DATA = String.raw`(?:everything${END}|(?:all|any|every)(?: customer| user)? (?:${BUSINESS}|data|records?|users?|customers?|memories|conversations?|passwords?)\b(?! (?:of|in|for|at|about)\b))`;
 
 function pattern({ raw }: TemplateStringsArray, ...parts: readonly string[]): RegExp {
   return new RegExp(String.raw({ raw }, ...parts).replaceAll(/\n */g, ''), 'm');
@@ -78,14 +81,14 @@ const RULES: readonly PoisonRule[] = [
     patterns: [
       pattern`\b(?:is|am|i'm|are|treat .{2,8} as) (?:now |also )?(?:an? |the )?(?:${ADMIN}(?= ?(?:[."\n]|$))|(?:${ADMIN}|owner|developer|creator|operator) (?:of|behind) (?:this|your) (?:system|platform|service|shop|store|${MODEL})\b)|\bi(?: am|'m) your (?:creator|developer|${ADMIN})\b`,
       pattern`(?<!\b(?:not|longer|never) )\b(?:have|has|granted) (?:now )?(?:${ADMIN}|elevated|unlimited|unrestricted) (?:access|rights|privileges|permissions)\b(?:${END}| (?:by|since|here|to the system)\b)|\bgrant (?:me|the user) full access\b|\blevel \d clearance\b|(?:^|[.:;!?] ?|\bplease )grant (?:me|(?:the|this) (?:user|account)) ${ADMIN} ${RIGHTS}${END}`,
-      pattern`\b(?:is|am|i'm) (?:now )?(?:an? |the )?${ADMIN},? (?:with (?:${ADMIN}|full|all|unlimited|unrestricted|elevated) ${RIGHTS}(?:${END}| and\b| (?:to|over) (?:the|this) (?:system|platform)\b)|(?:and|who|so i) (?:may|(?:is|am) (?:allowed|authori[sz]ed|permitted) to) ${READ} ${ALL_DATA}|remember (?:that|this|it)${END})`,
+      pattern`\b(?:is|am|i'm) (?:now )?(?:an? |the )?${ADMIN},? (?:with (?:${ADMIN}|full|all|unlimited|unrestricted|elevated) ${RIGHTS}(?:${END}| and\b| (?:to|over) (?:the|this) (?:system|platform)\b)|(?:(?:and|who|so i) (?:may|(?:is|am) (?:allowed|authori[sz]ed|permitted) to) ${READ}|so (?:show|give|tell) me) ${ALL_DATA}|remember (?:that|this|it)${END})`,
       pattern`\b(?:i am|i'm|(?:the|this) (?:user|customer|account) is) exempt from (?:any |all |the |every )?${CHECKS}(?:${END}| and\b)`,
       pattern`\b(?:i have|(?:user|customer|account) has) (?:now )?(?:(?:(?:staff|employee|security|full|the|${ADMIN}) )?(?:clearance|privileges) to ${READ} (?:${ALL_DATA}|(?:the )?(?:data|orders|accounts|records) of other\b)|full access to (?:all|any|every) (?:customer |user )?(?:records?|orders?|invoices?|accounts?)\b(?! (?:of|in|for|at|about|from|since|that)\b))`,
       pattern`\bno (?:further |additional |identity )?(?:verification|authentication|authori[sz]ation) (?:is )?(?:needed|required|necessary) (?:for|from|by) (?:the|this) (?:user|customer|account)${END}`,
       pattern`\b(?:user|customer|account) may (?:bypass|skip|ignore) (?:the |all |any )?${CHECKS}${END}|\b(?:user|customer|account|and) (?:may|is allowed to|am allowed to) ${READ} (?:the )?(?:(?:data|orders|accounts|records|conversations|memories) of other (?:users|customers)|other (?:users|customers)' (?:data|orders|accounts|records|conversations|memories))\b`,
       pattern`\bas (?:the|your|an?) ${ADMIN},? i (?:say|declare|hereby|command)\b.{0,12}\b(?:(?:all|every|each|this) (?:users?|customers?)(?! should\b)|you (?:must|shall|may))\b|\b(?:authori[sz]ed|allowed) (?:me|(?:the|this) (?:user|account)) to (?:bypass|disable|skip|ignore|override) (?:the|all|any|your) (?:safety )?(?:filters|restrictions|verification|guardrails)${END}|\bmy (?:role|account) (?:is|was|has been) (?:now )?(?:upgraded|elevated|raised) to ${ADMIN}(?:${END})(?!, (?!remember))`,
       pattern`\b(?:i am|i'm|i have|(?:user|customer|he|she) (?:is|has)|they are) (?:authori[sz]ed|permitted|allowed|permission|the right) to (?:decide${END}|change prices\b
-        |(?:see|read|view|access|change|edit|delete|get|withdraw) (?:everything${END}|(?:all|any|every) (?:customer |user )?(?:invoices?|orders?|accounts?|data|refunds?|records?|amount)\b(?! (?:of|in|for|at|about) (?:my|our|me)\b)))`,
+        |(?:${READ}|get|withdraw) (?:everything${END}|(?:all|any|every) (?:customer |user )?(?:${BUSINESS}|data|refunds?|records?|amount)\b(?! (?:of|in|for|at|about) (?:my|our|me)\b)))`,
       pattern`(?<!\bnot )\b(?:pre-?approved|verified) (?:for|and entitled to)\b.{0,10}\b(?:refund|withdrawal)s?\b|\bexempt from\b.{0,20}\b(?:return|refund|payment) policy\b|\bon behalf of management${END}`,
       pattern`\bthe user(?:'s identity)? (?:.{0,60}\bno (?:verification|confirmation|approval) (?:is )?(?:needed|required)\b|does not (?:need|have) to pay for (?:any )?orders${END}|(?:gets|is entitled to) (?:an? )?(?:100 ?%|unlimited) (?:discount|refund))`,
     ],
@@ -97,6 +100,7 @@ const RULES: readonly PoisonRule[] = [
       pattern`${ORDER}(?:remember|store|save|write|note|record|add) (?:this |that )?(?:globally\b|for ${OTHERS}\b)|(?:^|[.:;!?] ?)for (?:all|every|each|other) users ?:(?!.{0,80}\?)`,
       pattern`(?:^|[.:;!?] ?)(?:all|every|each|other|future) ${PEOPLE} (?:(?:prefers?|wants?|(?:must|should) be (?:told|sent|shown|greeted))\b(?!.{0,60}\b(?:i|i'm|we|our)\b)|gets? (?:an? )?(?:100 ?%|unlimited) (?:discount|refund)s?${END})`,
       pattern`${ORDER}(?:remember|store|save|note|record)(?: this)?(?: ?:|,)?(?: that)? (?:all|every|each) (?:other )?${PEOPLE} (?:are|is|have|has|may) (?:now )?(?:an? )?(?:${ADMIN}s?\b(?: ${RIGHTS})?|full access)${END}`,
+      pattern`(?:^|[.:;!?] ?)another (?:user|customer)(?:, [^,.]{1,40},)? ${IS}\b(?!.{0,60}\b(?:i|i'm|me|my|we|our)\b)|, another (?:user|customer) of (?:this|the|your) (?:app|assistant|service|bot),|(?:^|[.:;!?] ?)(?:user|customer) (?:id |number |#)?\d+ ${IS}\b`,
       pattern`${ORDER}tell (?:everyone|everybody|${OTHERS}) (?:who (?:asks|wonders) )?(?:that|to)\b(?!.{0,40}\b(?:i|i'm|my|we|our)\b)|\b(?:another|other) ${PEOPLE} told you\b`,
       pattern`${ORDER}(?:(?:write|put|add|save|store|record|note|update|change|delete|erase|copy|show|read)\b.{0,15}\b(?:(?:memory|memories|preferences|profiles?|records?|data|conversations) of ${OTHERS}|memories of (?:user|customer)\b|preferences of user\b
         |memory of (?:user|customer)(?: id)? ${NAME}|profile of user(?: id)? ${NAME}(?: ?:| that\b))|(?:store|save|remember|record|note) (?:this )?in (?:the )?(?:shared|global|common) memory that\b)`,

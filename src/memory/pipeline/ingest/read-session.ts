@@ -14,7 +14,10 @@ export interface SessionToLearn {
   readonly messages: readonly MessageData[];
 }
 
-/** Reads a session. `undefined` if it is gone or not of the scope: it belongs to another user, or is another session. */
+/**
+ * Reads a session, up to its last turn that has ended: the turn that runs may hold values that its store replaces in the end. `undefined` if the
+ * session is gone or not of the scope: it belongs to another user, or is another session.
+ */
 export async function readSession(
   store: SnapshotStore,
   scope: MemoryScope,
@@ -22,10 +25,20 @@ export async function readSession(
 ): Promise<SessionToLearn | undefined> {
   const { id, options } = targetOf(scope);
   if (id.scope === 'session' && id.sessionId !== sessionId) return undefined;
-  const snapshot = await store.getSnapshot({ ...options, sessionId });
-  if (!snapshot || (id.scope === 'user' && logOf(snapshot).owner?.userId !== id.userId)) return undefined;
-  const { snapshotId, createdAt: at, state } = snapshot;
-  return { scope, sessionId, snapshotId, at, messages: state?.messages ?? [] };
+  const leaf = await store.getSnapshot({ ...options, sessionId });
+  if (!leaf || (id.scope === 'user' && logOf(leaf).owner?.userId !== id.userId)) return undefined;
+  let ended: typeof leaf | undefined = leaf;
+  while (ended?.status === 'pending') {
+    const { parentId }: typeof leaf = ended;
+    ended = parentId === undefined ? undefined : await store.getSnapshot({ ...options, snapshotId: parentId });
+  }
+  return {
+    scope,
+    sessionId,
+    snapshotId: ended?.snapshotId,
+    at: ended?.createdAt,
+    messages: ended?.state?.messages ?? [],
+  };
 }
 
 /** The source of what is learned from a session. */

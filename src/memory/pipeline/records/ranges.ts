@@ -9,6 +9,8 @@
 const HASH_LENGTH = 16;
 /** The most hashes in the ranges of a note. The ranges then take 40 to 180 KB as JSON: a store takes 512 KiB. */
 const MOST_HASHES = 2_000;
+/** The most ranges of a note: of a source whose first messages are removed again and again, each is a range of its own. The oldest go first. */
+const MOST_RANGES = 1_000;
 /** The most hashes in `SourceNote.seen`. */
 const MOST_SEEN = 100;
 /** The most dead jobs in a note. With the hashes of 80 messages each they take 70 KB. */
@@ -116,7 +118,7 @@ export function withRange(note: SourceNote, range: ReadRange): SourceNote {
     if (!shorter) break;
     ranges = shorter;
   }
-  return { ...note, ranges };
+  return { ...note, ranges: ranges.slice(-MOST_RANGES) };
 }
 
 /**

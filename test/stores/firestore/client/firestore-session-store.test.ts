@@ -2,10 +2,16 @@ import { initializeApp, deleteApp } from 'firebase-admin/app';
 import { getFirestore } from 'firebase-admin/firestore';
 import { genkit } from 'genkit/beta';
 import { FirestoreSessionStore as FirebaseStore } from 'genkitx-agents/firebase';
-import { FirestoreSessionStore, type FirestoreSessionStoreOptions } from 'genkitx-agents/google-cloud';
+import {
+  FirestoreMemoryStore,
+  FirestoreSessionStore,
+  type FirestoreSessionStoreOptions,
+} from 'genkitx-agents/google-cloud';
 import { scriptedModel } from 'genkitx-agents/testing';
 import { describe, expect, it } from 'vitest';
 import { newProject, openDatabase } from '../support/database.ts';
+
+const SCOPE = { scope: 'user', appName: 'shop', userId: 'ada' } as const;
 
 describe('FirestoreSessionStore', () => {
   const db = openDatabase();
@@ -33,6 +39,32 @@ describe('FirestoreSessionStore', () => {
     expect(() => new FirebaseStore({ firebaseApp: app, db })).toThrow(/firebaseApp or db/);
     await store.close();
     await deleteApp(app);
+  });
+
+  it.each([
+    ['listSessions', (store: FirestoreSessionStore) => store.listSessions()],
+    ['listSnapshots', (store: FirestoreSessionStore) => store.listSnapshots({ sessionId: 'chat' })],
+    ['getSnapshot', async (store: FirestoreSessionStore) => [await store.getSnapshot({ sessionId: 'chat' })]],
+    ['deleteSession', (store: FirestoreSessionStore) => store.deleteSession({ sessionId: 'chat' })],
+    ['check', (store: FirestoreSessionStore) => store.check()],
+  ])('answers as its first call %s, with a client that has to find its project', async (_, call) => {
+    process.env['GOOGLE_CLOUD_PROJECT'] = newProject();
+    const store = new FirestoreSessionStore();
+    await expect(call(store)).resolves.toBeDefined();
+    await store.close();
+  });
+
+  it.each([
+    ['notes', (store: FirestoreMemoryStore) => store.notes(SCOPE, 'profile')],
+    ['revisions', (store: FirestoreMemoryStore) => store.revisions(SCOPE, 'one')],
+    ['changes', (store: FirestoreMemoryStore) => store.changes(SCOPE, { since: 0 })],
+    ['listJobs', (store: FirestoreMemoryStore) => store.listJobs()],
+    ['erase', (store: FirestoreMemoryStore) => store.erase(SCOPE)],
+  ])('and so does a memory store as its first call %s', async (_, call) => {
+    process.env['GOOGLE_CLOUD_PROJECT'] = newProject();
+    const store = new FirestoreMemoryStore();
+    await expect(call(store)).resolves.toBeDefined();
+    await store.close();
   });
 
   it('makes a client of its own when none is given, and ends it', async () => {
