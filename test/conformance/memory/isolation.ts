@@ -66,6 +66,18 @@ export const isolation: MemorySubject = {
       });
     });
 
+    kit.test('ids that are joined to the same text are different ids', async ({ a, b }) => {
+      const pairs = [...':/|,-_#.\u0000'].map((sign): [MemoryScopeId, MemoryScopeId] => [
+        { scope: 'user', appName: `a${sign}b`, userId: 'c' },
+        { scope: 'user', appName: 'a', userId: `b${sign}c` },
+      ]);
+      for (const [scope] of pairs) await a.commit(scope, [put('x')]);
+      for (const [scope, other] of pairs) {
+        equal((await b.get(scope, ['x'])).length, 1, `the memory in ${show(scope)}`);
+        equal(await b.get(other, ['x']), [], `the memories in ${show(other)}`);
+      }
+    });
+
     kit.test('scopes are listed page by page, each once', async ({ next }) => {
       const names = Array.from({ length: 7 }, (_, i) => `u${i}`);
       for (const userId of names) {
@@ -125,6 +137,14 @@ export const isolation: MemorySubject = {
           prefixes.length,
           'the names of tenants',
         );
+        await check(async (tenant, i) => {
+          const context = { tenant };
+          if (i % 2 === 0) await a.changeJob('job', { context, owner: undefined, to: 'dead' });
+        });
+        await check(async (tenant, i) => {
+          const job = await b.claimJob({ context: { tenant }, owner: 'w', leaseMs: 60_000 });
+          equal(job?.input, i % 2 === 0 ? undefined : i, 'the job that a worker takes');
+        });
         await check(async (tenant, i) => {
           if (i % 2 === 0) equal((await a.erase(ADA, { context: { tenant } })).memories, 1, 'the erasure');
         });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { MemoryJob, MemoryScopeId, MemoryStore } from '../../../src/store/memory/contract.ts';
 import { equal, refuses, statusOf } from '../support/assertions.ts';
-import { ADA, BOB, isoOf, note, put, START } from './support/drafts.ts';
+import { ADA, BOB, isoOf, NOBODY, note, put, START } from './support/drafts.ts';
 import type { MemorySubject } from './support/kit.ts';
 
 const LEASE_MS = 1000;
@@ -55,21 +55,23 @@ export const jobs: MemorySubject = {
     });
 
     kit.test('one job of a scope runs at a time, in the order in which they were added', async ({ next }) => {
-      for (const [i, id] of ['a1', 'b1', 'a2', 'b2'].entries())
+      for (const [i, id] of ['a9', 'b9', 'a1', 'b1'].entries())
         await add(next(), id, id.startsWith('a') ? ADA : BOB, START + i);
       const now = START + 10;
-      equal((await claim(next(), 'w1', now))?.id, 'a1', 'the first');
-      equal((await claim(next(), 'w2', now))?.id, 'b1', 'the second');
+      equal((await claim(next(), 'w1', now))?.id, 'a9', 'the first');
+      equal((await claim(next(), 'w2', now))?.id, 'b9', 'the second');
       equal(await claim(next(), 'w3', now), undefined, 'no third');
-      await next().changeJob('a1', { owner: 'w1', to: 'waiting', dueAt: isoOf(now + 100), now });
+      await next().changeJob('a9', { owner: 'w1', to: 'waiting', dueAt: isoOf(now + 100), now });
       equal(await claim(next(), 'w3', now), undefined, 'none while the first waits');
-      equal((await claim(next(), 'w3', now + 100))?.id, 'a1', 'the first again');
-      await next().changeJob('a1', { owner: 'w3', to: 'dead', error: 'no', now });
-      equal((await claim(next(), 'w3', now, BOB))?.id, undefined, 'none of the other scope');
-      equal((await claim(next(), 'w3', now, ADA))?.id, 'a2', 'the next one');
+      equal((await claim(next(), 'w3', now + 100))?.id, 'a9', 'the first again');
+      await next().changeJob('a9', { owner: 'w3', to: 'dead', error: 'no', now });
+      equal(await claim(next(), 'w3', now, BOB), undefined, 'none of the other scope');
+      equal(await claim(next(), 'w3', now, NOBODY), undefined, 'none of a scope without jobs');
+      equal((await next().listJobs({ scope: NOBODY })).items, [], 'its list');
+      equal((await claim(next(), 'w3', now, ADA))?.id, 'a1', 'the next one');
       equal(
         (await next().listJobs({ state: 'dead' })).items.map(({ id, error, attempts }) => [id, error, attempts]),
-        [['a1', 'no', 2]],
+        [['a9', 'no', 2]],
         'the dead',
       );
     });
@@ -143,6 +145,10 @@ export const jobs: MemorySubject = {
       for (let cursor: string | undefined; all.length === 0 || cursor !== undefined;) {
         const page = await next().listJobs({ limit: 3, ...(cursor !== undefined && { cursor }) });
         all.push(...page.items.map(({ id }) => id));
+        assert.ok(
+          all.length < 20,
+          'the pages of listJobs do not end: a page begins after the item that the cursor names',
+        );
         cursor = page.nextCursor;
       }
       equal(all, ['j0', 'j1', 'j2', 'j3', 'j4', 'j5', 'j6'], 'all');
@@ -151,6 +157,13 @@ export const jobs: MemorySubject = {
       equal(await found({ scope: ADA }), ['j0', 'j2', 'j4', 'j6'], 'of a scope');
       equal(await found({ scope: ADA, state: 'waiting' }), ['j0', 'j4', 'j6'], 'of a scope and a state');
       equal(await found({ state: 'running' }), [], 'of a state');
+      const first = await next().listJobs({ limit: 3 });
+      for (const id of ['j0', 'j2']) await next().changeJob(id, { owner: undefined, to: 'remove' });
+      equal(
+        await found({ cursor: first.nextCursor! }),
+        ['j3', 'j4', 'j5', 'j6'],
+        'after a page of which two were removed',
+      );
     });
 
     const count = kit.runs(20, 200);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { MemoryStore, MemoryQuery } from '../../../src/store/memory/contract.ts';
+import type { MemoryDraft, MemoryStore, MemoryQuery } from '../../../src/store/memory/contract.ts';
 import { equal, refuses } from '../support/assertions.ts';
 import { ADA, isoOf, put, START } from './support/drafts.ts';
 import type { MemoryKit, MemorySubject } from './support/kit.ts';
@@ -121,6 +121,28 @@ function changes(kit: MemoryKit): void {
     equal(await since(7), { revision: 8, isReset: true, changed: ['b', 'd', 'a'] }, 'after a removal');
     equal(await since(8), { revision: 8, isReset: false, changed: [] }, 'after that');
     equal(await since(99), { revision: 8, isReset: true, changed: ['b', 'd', 'a'] }, 'since a revision that never was');
+  });
+
+  kit.test('each member of the content is a change of it', async ({ next }) => {
+    const members: Partial<MemoryDraft>[] = [
+      { data: { seat: 'window' } },
+      { schemaId: 'seat' },
+      { topics: ['other'] },
+      { kind: 'procedural' },
+      { validFrom: isoOf(START - 1000) },
+      { validTo: isoOf(START + 1000), supersededBy: 'another' },
+      { validTo: isoOf(START + 1000), supersededBy: 'a third' },
+    ];
+    let { revision } = await next().commit(ADA, [put('seat')]);
+    for (const member of members) {
+      await next().commit(ADA, [put('seat', member)]);
+      const { changed } = await next().changes(ADA, { since: revision++ });
+      equal(
+        changed.map(({ id }) => id),
+        ['seat'],
+        `the changes after ${Object.keys(member).join(' and ')}`,
+      );
+    }
   });
 }
 

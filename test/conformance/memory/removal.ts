@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
 import { equal, refuses } from '../support/assertions.ts';
 import type { MemoryStore } from '../../../src/store/memory/contract.ts';
-import { ADA, BOB, isoOf, note, put, source, START } from './support/drafts.ts';
+import { ADA, BOB, isoOf, NOBODY, note, put, source, START } from './support/drafts.ts';
 import type { MemoryStage, MemorySubject } from './support/kit.ts';
 
 /** The bytes that the backend holds hold no text that was removed. */
@@ -214,6 +214,33 @@ export const removal: MemorySubject = {
       equal((await next().get(BOB, ['seat']))[0]?.text, 'KEPT-bob', 'the other scope');
     });
 
+    kit.test('a scope that has only a job is erased with it', async (stage) => {
+      const { next } = stage;
+      await next().addJob({ id: 'CANARY-j', scope: NOBODY, input: 'CANARY', sourceId: 's' }, { maxJobs: 9 });
+      equal((await next().listScopes()).items, [NOBODY], 'the scopes before');
+      equal(await next().erase(NOBODY), { memories: 0, revisions: 0, notes: 0, jobs: 1 }, 'the counts');
+      equal((await next().listJobs()).items, [], 'the jobs');
+      equal((await next().listScopes()).items, [], 'the scopes');
+      await assertGone(stage, ['CANARY']);
+    });
+
+    kit.test(
+      'a source is found by its exact id, also of memories that have expired or do not hold',
+      async ({ next }) => {
+        await next().commit(ADA, [
+          put('expired', { sources: [source('Chat')], expiresAt: isoOf(START) }),
+          put('replaced', { sources: [source('Chat')], validTo: isoOf(START) }),
+          put('other', { sources: [source('chat')] }),
+          put('longer', { sources: [source('Chat ')] }),
+        ]);
+        const idsOf = async (id: string): Promise<string[]> =>
+          (await next().bySource(ADA, id)).map((memory) => memory.id).toSorted();
+        equal(await idsOf('Chat'), ['expired', 'replaced'], 'those of Chat');
+        equal(await idsOf('chat'), ['other'], 'those of chat');
+        equal(await idsOf('CHAT'), [], 'those of CHAT');
+      },
+    );
+
     kit.test(
       'after the revision of an erasure no method reads what was erased, while it runs or later',
       async (stage) => {
@@ -250,14 +277,16 @@ export const removal: MemorySubject = {
         put('old', { text: 'CANARY', expiresAt }),
         put('never'),
         put('later', { expiresAt: isoOf(START + 5000) }),
+        put('lasting', { expiresAt }),
       ]);
+      await next().commit(ADA, [put('lasting', { text: 'It does not expire any more' })]);
       await next().commit(BOB, [put('old', { text: 'CANARY', expiresAt }), note('index', 'x', 1)]);
       equal(await next().sweep({ now: START + 999 }), { removed: 0 }, 'too early');
       equal(await next().sweep({ now: START + 1000 }), { removed: 2 }, 'in time');
       equal(await next().sweep({ now: START + 1000 }), { removed: 0 }, 'again');
       const ids = async (store: MemoryStore): Promise<string[]> =>
         (await store.query(ADA, { filter: { includeInvalid: true } })).items.map(({ memory }) => memory.id).toSorted();
-      equal(await ids(next()), ['later', 'never'], 'what is left');
+      equal(await ids(next()), ['lasting', 'later', 'never'], 'what is left');
       equal((await next().notes(BOB, 'index')).notes, [], 'derived notes');
       equal((await next().changes(BOB, { since: 1 })).isReset, true, 'the changes');
       await assertGone(stage, ['CANARY']);

@@ -9,6 +9,8 @@ import type {
 export const ADA: MemoryScopeId = { scope: 'user', appName: 'shop', userId: 'ada' };
 /** Another one. */
 export const BOB: MemoryScopeId = { scope: 'user', appName: 'shop', userId: 'bob' };
+/** A scope to which no test writes. */
+export const NOBODY: MemoryScopeId = { scope: 'user', appName: 'shop', userId: 'nobody' };
 
 /** The time of the first commit, in milliseconds since 1970. */
 export const START = Date.UTC(2026, 0, 1);

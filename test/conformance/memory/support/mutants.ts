@@ -132,6 +132,19 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
   mutant('hands out jobs before their time', 'jobs', (sound) => ({
     claimJob: (options) => sound.claimJob({ ...options, now: (options.now ?? Date.now()) + 500 }),
   })),
+  mutant('hands out the job of another scope than the one asked for', 'jobs', (sound) => ({
+    claimJob: (options) => sound.claimJob(without(options, 'scope')),
+  })),
+  mutant('begins each page of its jobs at the first one', 'jobs', (sound) => ({
+    listJobs: (options) => sound.listJobs(without(options, 'cursor')),
+  })),
+  mutant('counts the jobs before a page', 'jobs', (sound) => ({
+    async listJobs({ cursor, limit = 100, ...options } = {}) {
+      const all = (await sound.listJobs({ ...options, limit: 1000 })).items;
+      const end = Number(cursor ?? 0) + limit;
+      return { items: all.slice(end - limit, end), ...(end < all.length && { nextCursor: `${end}` }) };
+    },
+  })),
   mutant('does not count attempts', 'jobs', (sound) => ({
     async claimJob(options) {
       const job = await sound.claimJob(options);
@@ -233,6 +246,19 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
       return { ...page, items: page.items.toSorted((x, y) => (x.memory.id < y.memory.id ? -1 : 1)) };
     },
   })),
+  ...(['data', 'schemaId', 'topics', 'kind', 'validFrom', 'supersededBy'] as const).map((name) =>
+    mutant(`counts a new ${name} as no change of content`, 'queries', (sound) => ({
+      async changes(scope, options) {
+        const answer = await sound.changes(scope, options);
+        const isKept = async ({ id }: Memory): Promise<boolean> => {
+          const [last, before] = (await sound.revisions(scope, id)).toReversed();
+          return !before || JSON.stringify(last![name]) === JSON.stringify(before[name]);
+        };
+        const kept = await Promise.all(answer.changed.map(isKept));
+        return { ...answer, changed: answer.changed.filter((_, i) => kept[i]) };
+      },
+    })),
+  ),
   mutant('misses a change', 'queries', (sound) => ({
     async changes(...args) {
       const answer = await sound.changes(...args);
@@ -324,6 +350,39 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
       },
     };
   }),
+  mutant('erases nothing where no memory was ever written', 'removal', (sound) => ({
+    async erase(scope, options) {
+      const isWritten = (await sound.revision(scope, options)) > 0;
+      return isWritten ? sound.erase(scope, options) : { memories: 0, revisions: 0, notes: 0, jobs: 0 };
+    },
+  })),
+  mutant('finds by their source only memories that hold', 'removal', (sound) => ({
+    async bySource(...call) {
+      const found = await sound.bySource(...call);
+      return found.filter(({ validTo, expiresAt }) => validTo === undefined && expiresAt === undefined);
+    },
+  })),
+  mutant('takes sources for one whose ids differ in case', 'removal', (sound) => ({
+    async bySource(scope, sourceId, options) {
+      const found = await sound.query(scope, { ...options, k: 1000, filter: { includeInvalid: true } });
+      const isOf = ({ id }: { id: string }) => id.toLowerCase() === sourceId.toLowerCase();
+      return found.items.flatMap(({ memory }) => (memory.sources.some(isOf) ? [memory] : []));
+    },
+  })),
+  mutant('sweeps what was to expire once', 'removal', (sound) => ({
+    async sweep(options) {
+      const { now = Date.now() } = options ?? {};
+      let { removed } = await sound.sweep(options);
+      for (const scope of (await sound.listScopes()).items)
+        for (const { memory } of (await sound.query(scope, { filter: { includeInvalid: true } })).items) {
+          const was = await sound.revisions(scope, memory.id);
+          if (!was.some(({ expiresAt }) => expiresAt !== undefined && Date.parse(expiresAt) <= now)) continue;
+          await sound.commit(scope, [{ op: 'remove', id: memory.id }]);
+          removed++;
+        }
+      return { removed };
+    },
+  })),
   mutant('leaves the jobs of an erased scope', 'removal', (sound) => ({
     async erase(scope) {
       const { items } = await sound.listJobs({ scope });
@@ -358,6 +417,27 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
       return found.flat();
     },
   })),
+  mutant('joins the ids of a scope to one text', 'isolation', (sound) => {
+    const joined = (scope: MemoryScopeId): MemoryScopeId => {
+      if (scope?.scope !== 'user') return scope;
+      const [appName, ...userId] = `${scope.appName}:${scope.userId}`.split(':');
+      return { scope: 'user', appName: appName || 'x', userId: userId.join(':') };
+    };
+    return {
+      get: (scope, ...rest) => sound.get(joined(scope), ...rest),
+      commit: (scope, ...rest) => sound.commit(joined(scope), ...rest),
+    };
+  }),
+  mutant('hands out the jobs of another tenant', 'isolation', (sound) => {
+    let context: object | undefined;
+    return {
+      addJob: (job, options) => {
+        context ??= options.context;
+        return sound.addJob(job, options);
+      },
+      claimJob: (options) => sound.claimJob({ ...options, ...(context && { context }) }),
+    };
+  }),
   mutant('knows one tenant only', 'isolation', () => {
     const shared = new InMemoryMemoryStore();
     return {
