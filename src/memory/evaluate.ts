@@ -3,6 +3,7 @@ import { checkOptions, isFunction, isListOf, isObject, isString } from '../store
 import { memoryScope } from './scopes.ts';
 import { sameFactKey } from './same-fact.ts';
 import { MalformedAnswerError, modelAsker, type AskModel } from './pipeline/ask-model.ts';
+import { guardOf } from './pipeline/guard/judge-text.ts';
 import { learn } from './pipeline/extract/learn.ts';
 import { checkMessages } from './pipeline/ingest/check-ingest.ts';
 import { redactedInputs } from './pipeline/ingest/ingest.ts';
@@ -77,9 +78,10 @@ async function extractedTexts(
   const scope = memoryScope({ scope: 'user', appName: 'evaluation', userId: 'golden' });
   const source = { id: 'golden', at: new Date(pipeline.now()).toISOString() };
   const { signal } = new AbortController();
+  const guard = guardOf({ scope, signal }, 'learn', pipeline);
   const texts: string[] = [];
   for (const input of await redactedInputs({ messages }, source, parseSourceNote(undefined), pipeline.redact)) {
-    const { candidates } = await learn(pipeline, { scope, ask, signal }, input, undefined);
+    const { candidates } = await learn(pipeline, { scope, ask, signal, guard }, input, undefined);
     texts.push(...candidates.map(({ text }) => text));
   }
   return texts;

@@ -21,7 +21,7 @@ import { readLearningState, sourceNoteOperation, splitOperation } from '../pipel
 import { quarantinedOf } from '../pipeline/records/quarantine-note.ts';
 import { removeTexts } from './review.ts';
 import { withoutDeadJob, withRange } from '../pipeline/records/ranges.ts';
-import { parseJobInput, type JobInput, type LearnInput } from '../pipeline/records/job-input.ts';
+import { coversRange, parseJobInput } from '../pipeline/records/job-input.ts';
 import { NOTES, type Pipeline } from '../pipeline/pipeline.ts';
 import { jobsOf, memoriesOf } from '../pipeline/records/contents.ts';
 import type { ScopeTarget } from '../scopes.ts';
@@ -139,8 +139,7 @@ export class SourceRemoval {
   async #changeSourceNote(jobs: readonly MemoryJob[]): Promise<void> {
     await commitPlan(this.#pipeline, this.#work, async () => {
       const { note, revision } = await readLearningState(this.#pipeline, this.#work, this.#forgotten.sourceId);
-      const isRange = (input: JobInput): input is LearnInput => input.task === 'learn' || input.task === 'verbatim';
-      const read = jobs.map(parseJobInput).filter(isRange);
+      const read = jobs.map(parseJobInput).filter(coversRange);
       const marked = read.reduce((next, { range }) => withRange(next, range), note);
       const next = {
         ...jobs.reduce((one, { id }) => withoutDeadJob(one, id), marked),

@@ -296,6 +296,26 @@ describe('quarantine', () => {
     },
   );
 
+  test('a guard that hangs on the last memory is not asked about the summary as well', async () => {
+    const asked: string[] = [];
+    const { memory, scope } = setUp({
+      summary: true,
+      limits: { timeoutMs: 50 },
+      replies: [JSON.stringify({ ...JSON.parse(extraction('The user likes tea.') as string), summary: 'Tea.' })],
+      guards: [
+        ({ kind, text }) => {
+          if (kind === 'message') return undefined;
+          asked.push(text);
+          return new Promise(() => {});
+        },
+      ],
+    });
+    const messages = [user('I like tea.')];
+    expect(await memory.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'committed' });
+    expect(asked).toEqual(['The user likes tea.']);
+    expect(await memory.summary({ scope })).toBeUndefined();
+  });
+
   test('a privacy rule is a guard too', async () => {
     const { memory, scope } = setUp({ guards: piiRules() });
     await memory.ingest({ scope, source, memories: ['The user has anna@example.com'], wait: true });

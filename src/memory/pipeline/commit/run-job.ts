@@ -15,7 +15,7 @@ import {
   type LearningState,
   type SplitJob,
 } from '../records/learning-state.ts';
-import { guardOf, type Guard } from '../guard/judge-text.ts';
+import { guardOf } from '../guard/judge-text.ts';
 import { quarantineNotes, type Quarantined } from '../records/quarantine-note.ts';
 import { procedureMark, unreadRanges, hashInRange, type SourceNote } from '../records/ranges.ts';
 import { MOST_USES, outsideDeadJobs, parseJobInput, partOf, withInput, type JobInput } from '../records/job-input.ts';
@@ -70,7 +70,8 @@ export async function runJob(
 ): Promise<JobOutcome> {
   const ask = modelAsker(pipeline, signal);
   const target = targetOf(memoryScope(job.scope, options.context));
-  return new JobRun(pipeline, { ...target, job, ask, signal }, owner).run();
+  const guard = guardOf({ scope: target.scope, signal }, parseJobInput(job).task, pipeline);
+  return new JobRun(pipeline, { ...target, job, ask, signal, guard }, owner).run();
 }
 
 class JobRun {
@@ -78,7 +79,6 @@ class JobRun {
   readonly #work: JobWork;
   readonly #hold: MemoryJobHold;
   readonly #input: JobInput;
-  readonly #guard: Guard;
   #learned: Learned | undefined;
   /** The summary and the messages that {@link JobRun.#learned} was learned from. */
   #learnedFrom: string | undefined;
@@ -91,7 +91,6 @@ class JobRun {
     this.#work = work;
     this.#hold = { id: work.job.id, owner };
     this.#input = parseJobInput(work.job);
-    this.#guard = guardOf(work, this.#input.task, pipeline);
   }
 
   async run(): Promise<JobOutcome> {
@@ -196,13 +195,13 @@ class JobRun {
 
   #consolidate(candidates: readonly Candidate[], maxInvalidations: number): Promise<Consolidated> {
     const { nearest, store, now } = this.#pipeline;
-    const { scope, id, options, ask, signal } = this.#work;
+    const { scope, id, options, ask, signal, guard } = this.#work;
     return consolidate({
       candidates,
       nearest: ({ text, kind }) => nearest(scope, text, { kind, abortSignal: signal }),
       get: (ids) => store.get(id, ids, options),
       ask,
-      guard: this.#guard,
+      guard,
       maxInvalidations,
       now: now(),
     });
@@ -241,7 +240,13 @@ class JobRun {
       ...quarantineNotes(textsKey(job.id, rest), texts),
       sourceNoteOperation(job.sourceId, isPartDone ? withInput(current, input, job.id, true) : current),
       ...(learned && isPartDone ? [] : [left]),
-      ...(await derivedNotes(this.#pipeline, this.#work, input.isApproved ? undefined : this.#guard, derived, news)),
+      ...(await derivedNotes(
+        this.#pipeline,
+        this.#work,
+        input.isApproved ? undefined : this.#work.guard,
+        derived,
+        news,
+      )),
     ];
     await store.commit(id, operations, {
       ...options,

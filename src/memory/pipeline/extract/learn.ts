@@ -7,7 +7,7 @@ import { isMemoryTool } from '../../memory-tool-names.ts';
 import type { MemoryScope } from '../../scopes.ts';
 import type { MemoryFact } from '../../types.ts';
 import { procedureText } from './procedures.ts';
-import { guardOf, type Guard } from '../guard/judge-text.ts';
+import type { Guard } from '../guard/judge-text.ts';
 import type { Quarantined } from '../records/quarantine-note.ts';
 import type { FactsInput, JobInput, LearnInput } from '../records/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
@@ -24,11 +24,12 @@ export interface Learned {
   readonly summary?: string | undefined;
 }
 
-/** Where to learn into, and by which model. */
+/** Where to learn into, by which model, and what may be learned. */
 export interface LearnContext {
   readonly scope: MemoryScope;
   readonly ask: AskModel | undefined;
   readonly signal: AbortSignal;
+  readonly guard: Guard;
 }
 
 /** A message and its index in its session. */
@@ -46,18 +47,17 @@ export async function learn(
   input: JobInput,
   summary: string | undefined,
 ): Promise<Learned> {
-  const guard = guardOf(context, input.task, pipeline);
   const learned =
     input.task === 'facts'
       ? { candidates: candidatesOfFacts(pipeline, input), quarantined: [] }
-      : await learnFromMessages(pipeline, context, input, guard, summary);
+      : await learnFromMessages(pipeline, context, input, summary);
   // Only the approved text itself reaches all users of an app: the facts of an approved message wait again.
   if (input.isApproved && (input.task === 'facts' || context.scope.kind !== 'app')) return learned;
   const candidates =
     context.scope.kind === 'app' && context.ask
       ? await rewriteWithoutPersons(context.ask, learned.candidates)
       : learned.candidates;
-  return guardCandidates(pipeline, context, { ...learned, candidates }, guard, input);
+  return guardCandidates(pipeline, context, { ...learned, candidates }, input);
 }
 
 function candidatesOfFacts(pipeline: Pipeline, input: FactsInput): Candidate[] {
@@ -79,7 +79,6 @@ async function learnFromMessages(
   pipeline: Pipeline,
   context: LearnContext,
   input: LearnInput,
-  guard: Guard,
   summary: string | undefined,
 ): Promise<Learned> {
   const { source, range, task } = input;
@@ -96,7 +95,7 @@ async function learnFromMessages(
     if (message.role === 'tool' && !readsTools) continue;
     const type = message.role === 'tool' ? 'tool' : 'implicit';
     const isChecked = !input.isApproved && (message.role !== 'model' || checksAssistant);
-    const reason = isChecked ? await guard(text, 'message', type) : undefined;
+    const reason = isChecked ? await context.guard(text, 'message', type) : undefined;
     if (reason === undefined) passed.push({ position, message });
     else quarantined.push({ reason, at: new Date(pipeline.now()).toISOString(), source, message, position, task });
   }
@@ -203,14 +202,13 @@ async function guardCandidates(
   pipeline: Pipeline,
   context: LearnContext,
   learned: Learned,
-  guard: Guard,
   { task, source }: JobInput,
 ): Promise<Learned> {
   const quarantined = [...learned.quarantined];
   const candidates: Candidate[] = [];
   for (const candidate of learned.candidates) {
     const reason =
-      (await guard(candidateText(candidate), 'memory', candidate.source.type)) ??
+      (await context.guard(candidateText(candidate), 'memory', candidate.source.type)) ??
       (context.scope.kind === 'app' ? 'It waits for approval, because all users of the app will read it.' : undefined);
     if (reason === undefined || (task === 'procedure' && (await isRemembered(pipeline, context, candidate))))
       candidates.push(candidate);

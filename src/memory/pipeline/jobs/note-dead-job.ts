@@ -4,12 +4,12 @@ import { commitPlan } from '../records/commit-plan.ts';
 import { readLearningState, sourceNoteOperation } from '../records/learning-state.ts';
 import { withDeadJob } from '../records/ranges.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { parseJobInput } from '../records/job-input.ts';
+import { coversRange, parseJobInput } from '../records/job-input.ts';
 
 /** Notes that a job is about to be dead, so that other jobs of its source leave its messages out: they would die of the same message. */
 export async function noteDeadJob(pipeline: Pipeline, job: MemoryJob, options: ScopeTarget['options']): Promise<void> {
   const input = parseJobInput(job);
-  if (input.task === 'facts' || input.task === 'procedure' || input.isApproved) return;
+  if (!coversRange(input)) return;
   const { task, range } = input;
   const target = targetOf(memoryScope(job.scope, options.context));
   await commitPlan(pipeline, target, async () => {

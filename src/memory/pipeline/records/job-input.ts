@@ -56,6 +56,11 @@ export interface FactsInput extends AnyInput {
 
 export type JobInput = LearnInput | FactsInput;
 
+/** Whether the messages of an input count as read once its job is done. */
+export function coversRange(input: JobInput): input is LearnInput {
+  return (input.task === 'learn' || input.task === 'verbatim') && !input.isApproved;
+}
+
 /** @throws `DATA_LOSS` for a job of another version. */
 export function parseJobInput(job: MemoryJob): JobInput {
   const input = job.input as unknown as JobInput;
@@ -82,7 +87,7 @@ export function jobId(scope: MemoryScopeId, input: JobInput): string {
 export function withInput(note: SourceNote, input: JobInput, jobId: string, isLearned: boolean): SourceNote {
   if (input.task === 'facts') return withSeen(note, input.sha256);
   if (input.task === 'procedure') return withSeen(note, procedureMark(input.range));
-  return input.isApproved ? note : withRange(withoutDeadJob(note, jobId), { ...input.range, isLearned });
+  return coversRange(input) ? withRange(withoutDeadJob(note, jobId), { ...input.range, isLearned }) : note;
 }
 
 /** The parts of an input that no dead job of its task holds, and the ids of these jobs. */
@@ -91,7 +96,7 @@ export function outsideDeadJobs(
   { deadJobs = [] }: SourceNote,
   jobId?: string,
 ): { readonly parts: readonly JobInput[]; readonly deadIds: readonly string[] } {
-  if (input.task === 'facts' || input.task === 'procedure' || input.isApproved) return { parts: [input], deadIds: [] };
+  if (!coversRange(input)) return { parts: [input], deadIds: [] };
   const hashAt = (at: number) => hashInRange(input.range, at);
   const isWhole = ([part]: readonly Range[]) => part?.from === input.range.from && part.to === input.range.to;
   const keeping = deadJobs.filter(
