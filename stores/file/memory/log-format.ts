@@ -107,13 +107,19 @@ export async function parseBlock(
   if (!block) throw new Error('no line of a log');
   const { put, sealed } = block;
   const stored = typeof sealed === 'string' ? await openJson(sealed, sealer, placeOf(commit)) : put;
-  if (!Array.isArray(stored)) throw new Error('no line of a log');
+  if (!Array.isArray(stored) || !stored.every(isVersion)) throw new Error('no line of a log');
   return (stored as unknown as StoredVersion[]).map(({ m, s, c, v }) => ({
     memory: { ...(m as unknown as Memory), scope },
     sequence: s,
     contentSequence: c,
     vector: v === undefined ? undefined : decodeVector(v),
   }));
+}
+
+/** Without these members each search would fail. */
+function isVersion(stored: unknown): boolean {
+  const { text, id, sources } = ((stored as StoredVersion | null)?.m ?? {}) as { [name: string]: unknown };
+  return typeof text === 'string' && typeof id === 'string' && Array.isArray(sources);
 }
 
 function placeOf(commit: number): string {

@@ -136,8 +136,12 @@ it('files are their owner’s alone, and a newer format is refused', async () =>
     expect([name, mode & 0o077]).toEqual([name, 0]);
   }
   const [log] = files('log.jsonl') as [string];
-  writeFileSync(log, readFileSync(log, 'utf8').replace('{"format":1', '{"format":9'));
+  const text = readFileSync(log, 'utf8');
+  writeFileSync(log, text.replace('{"format":1', '{"format":9'));
   await expect(open().query(ADA)).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
+  // Still JSON.
+  writeFileSync(log, text.replace('"text":', '"tixt":'));
+  await expect(open().query(ADA)).rejects.toMatchObject({ status: 'DATA_LOSS' });
   writeFileSync(log, 'no log\n');
   await expect(open().query(ADA)).rejects.toMatchObject({ status: 'DATA_LOSS' });
   appendFileSync(log, 'x');
