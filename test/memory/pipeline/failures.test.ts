@@ -406,8 +406,8 @@ test.each([
 );
 
 test('limits that are undefined have their defaults', async () => {
-  const limits = { timeoutMs: undefined, leaseMs: undefined, maxJobs: undefined } as object;
-  const { memory, scope, store } = setUp({ extract: echoTexts, limits, trust: { implicit: undefined } as object });
+  const limits = { timeoutMs: undefined, leaseMs: undefined, maxJobs: undefined };
+  const { memory, scope, store } = setUp({ extract: echoTexts, limits, trust: { implicit: undefined } });
   expect(await memory.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'committed' });
   expect(await textsOf(store)).toEqual(['I always want a window seat.']);
 });
