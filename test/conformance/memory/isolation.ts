@@ -67,7 +67,7 @@ export const isolation: MemorySubject = {
     });
 
     kit.test('ids that are joined to the same text are different ids', async ({ a, b }) => {
-      const pairs = [...':/|,-_#.\u0000'].map((sign): [MemoryScopeId, MemoryScopeId] => [
+      const pairs = Array.from(':/|,-_#.\u0000', (sign): [MemoryScopeId, MemoryScopeId] => [
         { scope: 'user', appName: `a${sign}b`, userId: 'c' },
         { scope: 'user', appName: 'a', userId: `b${sign}c` },
       ]);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
 import { equal, refuses } from '../support/assertions.ts';
 import type { MemoryStore } from '../../../src/store/memory/contract.ts';
-import { ADA, BOB, isoOf, NOBODY, note, put, source, START } from './support/drafts.ts';
+import { ADA, BOB, isoOf, CAROL, note, put, source, START } from './support/drafts.ts';
 import type { MemoryStage, MemorySubject } from './support/kit.ts';
 
 /** The bytes that the backend holds hold no text that was removed. */
@@ -216,9 +216,9 @@ export const removal: MemorySubject = {
 
     kit.test('a scope that has only a job is erased with it', async (stage) => {
       const { next } = stage;
-      await next().addJob({ id: 'CANARY-j', scope: NOBODY, input: 'CANARY', sourceId: 's' }, { maxJobs: 9 });
-      equal((await next().listScopes()).items, [NOBODY], 'the scopes before');
-      equal(await next().erase(NOBODY), { memories: 0, revisions: 0, notes: 0, jobs: 1 }, 'the counts');
+      await next().addJob({ id: 'CANARY-j', scope: CAROL, input: 'CANARY', sourceId: 's' }, { maxJobs: 9 });
+      equal((await next().listScopes()).items, [CAROL], 'the scopes before');
+      equal(await next().erase(CAROL), { memories: 0, revisions: 0, notes: 0, jobs: 1 }, 'the counts');
       equal((await next().listJobs()).items, [], 'the jobs');
       equal((await next().listScopes()).items, [], 'the scopes');
       await assertGone(stage, ['CANARY']);

@@ -10,7 +10,7 @@ export const ADA: MemoryScopeId = { scope: 'user', appName: 'shop', userId: 'ada
 /** Another one. */
 export const BOB: MemoryScopeId = { scope: 'user', appName: 'shop', userId: 'bob' };
 /** A scope to which no test writes. */
-export const NOBODY: MemoryScopeId = { scope: 'user', appName: 'shop', userId: 'nobody' };
+export const CAROL: MemoryScopeId = { scope: 'user', appName: 'shop', userId: 'carol' };
 
 /** The time of the first commit, in milliseconds since 1970. */
 export const START = Date.UTC(2026, 0, 1);
