@@ -4,7 +4,7 @@ import type { MemoryScopeId } from '../store/memory/contract.ts';
 import { memoryScopeKey } from '../store/memory/scope.ts';
 
 /**
- * Names whose memories a call is about. Only the server makes scopes, from an authenticated context or from ids that it knows. Data from a
+ * Identifies the memories that a call reads and writes: those of a user, a session or an app. Only the server makes scopes, from an authenticated context or from ids that it knows. Data from a
  * request or a model is never accepted as a scope.
  */
 export interface MemoryScope {
@@ -40,7 +40,7 @@ export function memoryScope(id: MemoryScopeId, context?: ActionContext): MemoryS
 }
 
 /**
- * Whose memories a scope is about, for example to print it.
+ * The id of a scope, for example to print it.
  *
  * @throws `INVALID_ARGUMENT` for anything but a scope.
  */

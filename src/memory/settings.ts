@@ -20,7 +20,7 @@ import {
 } from '../store/check-options.ts';
 import { TRUST } from './pipeline/records/candidate.ts';
 import { isSchema, settleTopics } from './pipeline/extract/topics.ts';
-import { withinTime } from './pipeline/ask-model.ts';
+import { withinTime } from './within-time.ts';
 import type { MemoryStore } from '../store/memory/contract.ts';
 import type {
   MemoryExtractor,

@@ -59,8 +59,8 @@ export interface MemoryFact {
   /** Whether the user asks to remember it; the source is then `explicit`. Only for facts from messages. Default: false. */
   readonly isExplicit?: boolean;
   /**
-   * When to remove it; ISO 8601. It does not end a fact that lasts. But with the same `key` it takes its place, and after it none holds: give a
-   * passing fact a key of its own. Default: never, or after `toolTtlMs` if a tool said it.
+   * When to remove it; ISO 8601. A fact that expires never replaces a lasting one, except one with the same `key`: then no fact of that key
+   * holds after the expiry. Give a temporary fact its own `key`. Default: never, or after `toolTtlMs` if a tool said it.
    */
   readonly expiresAt?: string;
 }
@@ -119,8 +119,8 @@ export interface FoundValue {
 /** When to learn from an agent's session. */
 export interface MemoryTriggers {
   /**
-   * Learns when the session has a multiple of this many turns, and after this many turns in this process since it last learned (for its 1,000
-   * latest sessions). `1`: after each turn. Default: 5.
+   * Learns after so many turns of a session, by the number of its turns and by those of this process since it last learned, whichever comes
+   * first. A process counts for its 1,000 latest sessions. `1`: after each turn. Default: 5.
    */
   everyTurns?: number;
   /** When no turn came for this long, in ms, while the process runs. `false`: never. Default: 900,000 (15 minutes). */

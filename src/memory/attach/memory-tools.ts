@@ -10,7 +10,7 @@ import type { Memory } from '../../store/memory/contract.ts';
 import type { MemoryManager } from '../manager.ts';
 import { isMemoryTool } from '../memory-tool-names.ts';
 import type { MemoryScope } from '../scopes.ts';
-import { withinTime } from '../pipeline/ask-model.ts';
+import { withinTime } from '../within-time.ts';
 import { isBlank, sameFactKey } from '../same-fact.ts';
 import type { MemoryFact, MemoryTopic } from '../types.ts';
 import type { AttachSettings } from './settings.ts';

@@ -32,7 +32,7 @@ export class Triggers {
   }
 
   /**
-   * Returns the learning from sessions that are due, if there are any. It never rejects.
+   * Returns the learning from the session if it is due. It never rejects.
    *
    * @param key Names the session, across tenants.
    * @param later Reads the session again, because it may have been erased since the turn.
@@ -58,10 +58,9 @@ export class Triggers {
     this.#waiting.set(key, waiting);
     const [oldest] = this.#waiting.size > MOST_WAITING ? this.#waiting.keys() : [];
     const early = oldest === undefined ? undefined : this.stop(oldest);
-    const learnEarly = early?.timer && early.learn;
-    if (!isDue) return learnEarly?.();
-    const learnNow = (): Promise<void> => this.#learn(sessionId, later, session);
-    return learnEarly ? learnEarly().then(learnNow) : learnNow();
+    // As at its idle time.
+    if (early?.timer) void early.learn();
+    return isDue ? this.#learn(sessionId, later, session) : undefined;
   }
 
   /** Stops waiting for a session's idle time. */

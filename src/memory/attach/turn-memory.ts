@@ -6,7 +6,7 @@ import { textOf } from '../../session/log/transcript.ts';
 import type { MemoryBlock, PlacedCall, SessionFacts, StartedSearch, TurnMemory } from '../../session/turn-memory.ts';
 import type { MemoryStore } from '../../store/memory/contract.ts';
 import type { MemoryScope } from '../scopes.ts';
-import { withinTime } from '../pipeline/ask-model.ts';
+import { withinTime } from '../within-time.ts';
 import { hasToolAnswers, type MakeTools } from './memory-tools.ts';
 import { placeBlocks } from './place.ts';
 import type { Retrieval } from './retrieve.ts';

@@ -1,6 +1,7 @@
 import { GenkitError, z, type Genkit, type Part } from 'genkit';
 import { extractJson } from 'genkit/extract';
 import type { ModelMiddleware } from 'genkit/model';
+import { withinTime } from '../within-time.ts';
 import type { Pipeline } from './pipeline.ts';
 
 /** The part of Genkit that the pipeline needs. */
@@ -140,7 +141,7 @@ function misfit(error: unknown): string | undefined {
 /**
  * The vectors of texts, in their order; `undefined` without an embedder.
  *
- * @throws The embedder's error; {@link NoAnswerError} at the timeout; the reason of `signal` when that aborts.
+ * @throws The embedder's error; `DEADLINE_EXCEEDED` at the timeout; the reason of `signal` when that aborts.
  */
 export async function vectorsOf(
   { ai, embedder, limits }: Pick<Pipeline, 'ai' | 'embedder' | 'limits'>,
@@ -155,35 +156,4 @@ export async function vectorsOf(
     ai.embedMany({ ...called, content: [...texts] }),
   );
   return answers.map(({ embedding }) => embedding);
-}
-
-/** A model, an embedder, an extractor or a guard did not answer in time (status `DEADLINE_EXCEEDED`). */
-export class NoAnswerError extends GenkitError {
-  constructor(callee: string, timeoutMs: number) {
-    super({ status: 'DEADLINE_EXCEEDED', message: `${callee} did not answer within ${timeoutMs} ms.` });
-  }
-}
-
-/** Rejects with {@link NoAnswerError} at the timeout, or when `signal` aborts. The callee may continue. */
-export async function withinTime<T>(
-  callee: string,
-  timeoutMs: number,
-  signal: AbortSignal,
-  call: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  signal.throwIfAborted();
-  const end = new AbortController();
-  // Before the call, so that this error comes before one that the callee throws because of the signal.
-  const ended = new Promise<never>((_, reject) => {
-    end.signal.addEventListener('abort', () => reject(end.signal.reason as Error));
-  });
-  const abort = () => end.abort(signal.reason);
-  signal.addEventListener('abort', abort);
-  const timer = setTimeout(() => end.abort(new NoAnswerError(callee, timeoutMs)), timeoutMs);
-  try {
-    return await Promise.race([call(end.signal), ended]);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', abort);
-  }
 }

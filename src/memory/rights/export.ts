@@ -5,7 +5,7 @@ import { waitingTexts } from './review.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { ScopeTarget } from '../scopes.ts';
 import type { MemoryExportLine } from '../types.ts';
-import { jobsOf, memoriesOf } from '../pipeline/records/contents.ts';
+import { jobsOf, memoriesOf } from '../pipeline/records/list-all.ts';
 
 /**
  * All data of a scope, apart from internal notes. Meanwhile a worker can turn a job into a quarantined text or a memory: these are read in

@@ -23,7 +23,7 @@ import { removeTexts } from './review.ts';
 import { withoutDeadJob, withRange } from '../pipeline/records/ranges.ts';
 import { coversRange, parseJobInput } from '../pipeline/records/job-input.ts';
 import { NOTES, type Pipeline } from '../pipeline/pipeline.ts';
-import { jobsOf, memoriesOf } from '../pipeline/records/contents.ts';
+import { jobsOf, memoriesOf } from '../pipeline/records/list-all.ts';
 import type { ScopeTarget } from '../scopes.ts';
 
 /** The most texts of one call of the embedder. */
@@ -186,21 +186,21 @@ export class SourceRemoval {
       affected.filter((memory) => !isLeft(memory)).map(({ id, supersededBy }) => [id, supersededBy]),
     );
     const made = await this.#regenerate(affected.filter(isLeft));
-    const orphans: MemoryDraft[] = made.map(({ memory }) => memory);
+    const others: MemoryDraft[] = made.map(({ memory }) => memory);
     if (removed.size > 0) {
       const isAffected = new Set(affected.map(({ id }) => id));
       for await (const memory of memoriesOf(this.#pipeline, this.#work))
-        if (!isAffected.has(memory.id)) orphans.push(memory);
+        if (!isAffected.has(memory.id)) others.push(memory);
     }
-    const next = withNewSuccessors(orphans, removed);
+    const next = withNewSuccessors(others, removed);
     const again = new Set(made.map(({ memory }) => memory.id));
     const puts: PutMemory[] = made.map((put) => ({ ...put, memory: next.get(put.memory.id) ?? put.memory }));
     for (const [id, memory] of next) if (!again.has(id)) puts.push({ op: 'put', memory });
     const isBack = ({ memory: { id, validTo } }: PutMemory) => validTo === undefined && next.has(id);
     const stepOf = (put: PutMemory): MemoryOperation[] =>
       again.has(put.memory.id) ? [{ op: 'remove', id: put.memory.id }, put] : [put];
-    // After an interruption a next call must find those that are left: by the removed memories that they name, and not without the best of
-    // them, which holds again.
+    // If this is interrupted, the next call finds the rest through the removed memories, so these go last; and a memory that holds again is
+    // written after the others of its group.
     return [
       ...puts.filter((put) => !isBack(put)).map(stepOf),
       ...puts.filter(isBack).map(stepOf),
@@ -325,7 +325,7 @@ function withNewSuccessors(memories: Iterable<MemoryDraft>, removed: Removed): M
   }
   for (const group of groups.values()) {
     const best = group.reduce((one, other) => (isStronger(other, one) ? other : one));
-    // At the same time, and before as well they either held both, or neither did.
+    // Both ended at the same time, and both held before, or neither did.
     const isTogether = ({ validFrom, validTo }: MemoryDraft) =>
       validTo === best.validTo && validTo! > validFrom === best.validTo! > best.validFrom;
     for (const memory of group) {

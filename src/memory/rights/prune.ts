@@ -6,7 +6,7 @@ import { agedConfidence } from '../pipeline/consolidate/confidence.ts';
 import { removeTexts, waitingTexts } from './review.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { MemoryPrunePolicy } from '../types.ts';
-import { memoriesOf } from '../pipeline/records/contents.ts';
+import { memoriesOf } from '../pipeline/records/list-all.ts';
 import type { ScopeTarget } from '../scopes.ts';
 
 const POLICY = {

@@ -1,3 +1,4 @@
+import type { GenkitError } from 'genkit';
 import { invalidArgument, notFound, quote } from '../../errors.ts';
 import { messageText } from '../../session/log/transcript.ts';
 import type { ScopeTarget } from '../scopes.ts';
@@ -47,20 +48,27 @@ export async function approveText(pipeline: Pipeline, work: ScopeTarget, textId:
 
 /** @throws `NOT_FOUND` when the text does not wait for a decision. */
 export async function discardText(pipeline: Pipeline, work: ScopeTarget, textId: string): Promise<void> {
-  await waitingText(pipeline, work, textId);
-  await removeText(pipeline, work, textId);
+  if ((await removeText(pipeline, work, textId)) === 0) throw notWaiting(textId);
 }
 
-/** Removes texts that wait for a decision. Returns how many. */
+/**
+ * Removes texts that wait for a decision. Returns how many.
+ *
+ * @param keys Of the notes to look in. Default: all.
+ */
 export async function removeTexts(
   pipeline: Pipeline,
   work: ScopeTarget,
   isGone: (text: WaitingText) => boolean,
+  keys?: readonly string[],
 ): Promise<number> {
   const counts = new Map<string, number>();
   let removed = 0;
   const plan = async () => {
-    const { revision, notes } = await pipeline.store.notes(work.id, NOTES.quarantine, work.options);
+    const { revision, notes } = await pipeline.store.notes(work.id, NOTES.quarantine, {
+      ...work.options,
+      ...(keys && { keys }),
+    });
     const steps = notes.flatMap(({ key, value }) => {
       const items = quarantinedOf(value);
       const kept = items.filter((item) => !isGone(item));
@@ -80,19 +88,16 @@ async function waitingText({ store }: Pipeline, { id, options }: ScopeTarget, te
   const { notes } = await store.notes(id, NOTES.quarantine, { ...options, keys: [key] });
   const item = quarantinedOf(notes[0]?.value).find((one) => one.number === number);
   if (item) return item;
-  throw notFound(`No text ${quote(textId)} waits for a decision.`);
+  throw notWaiting(textId);
 }
 
-async function removeText(pipeline: Pipeline, target: ScopeTarget, textId: string): Promise<void> {
+function notWaiting(textId: string): GenkitError {
+  return notFound(`No text ${quote(textId)} waits for a decision.`);
+}
+
+function removeText(pipeline: Pipeline, work: ScopeTarget, textId: string): Promise<number> {
   const { key, number } = splitId(textId);
-  await commitPlan(pipeline, target, async () => {
-    const { revision, notes } = await pipeline.store.notes(target.id, NOTES.quarantine, {
-      ...target.options,
-      keys: [key],
-    });
-    const left = quarantinedOf(notes[0]?.value).filter((one) => one.number !== number);
-    return { revision, steps: [[quarantineNote(key, left)]] };
-  });
+  return removeTexts(pipeline, work, (text) => text.number === number, [key]);
 }
 
 /** The key of the note that has a text, and the text's number. */

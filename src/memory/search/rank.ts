@@ -45,7 +45,7 @@ export function reorder(candidates: readonly RankedMemory[], ranks: readonly num
   return ranked.map(({ candidate }, rank) => ({ ...candidate, relevance: rankShare(rank) }));
 }
 
-/** The best `k` by their scores, best first. One that says the same as the query takes the last place if its score is too low for another. */
+/** The best `k` by their scores, best first. A memory with the query's text is always among them, if need be in the last place. */
 export function chooseBest(
   candidates: readonly RankedMemory[],
   { k, time, weights }: { k: number; time: number; weights: Required<SearchWeights> },

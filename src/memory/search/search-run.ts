@@ -130,8 +130,7 @@ export class SearchRun {
   }
 
   /**
-   * Searches the index as it is if the store has not answered after a macrotask: memories seldom change between two searches, and the
-   * processor has nothing else to do. The hits count only if the index has not changed.
+   * Searches the known index while the store is asked for changes, which are rare. If there are changes, the hits are dropped.
    */
   #searchEarly(query: string): { hits(index: LexicalIndex | undefined): LexicalHits | undefined } {
     const { scopeIndex } = this.#parts;

@@ -5,7 +5,7 @@ import { countOf, withConfidence } from '../consolidate/confidence.ts';
 import { withoutEnd } from '../consolidate/working-memories.ts';
 import { NOTES, type Pipeline } from '../pipeline.ts';
 import { commitPlan } from '../records/commit-plan.ts';
-import { memoriesOf } from '../records/contents.ts';
+import { memoriesOf } from '../records/list-all.ts';
 
 type Stored = Pick<Pipeline, 'store' | 'now'>;
 

@@ -162,8 +162,7 @@ class JobRun {
     const derived = summary || profile ? await readDerived(this.#pipeline, this.#work) : {};
     const part = partKey(input);
     const split = [state.split, this.#rest].find((one) => one && one.part === part);
-    // If a memory was removed since, the summary was as well, and must not come back with what was made of it. Nor must messages that count as
-    // read since.
+    // Learns again if the summary or the unread messages have changed: a removed one must not come back through an earlier result.
     const learnedFrom = JSON.stringify([derived.summary, part]);
     if (this.#learnedFrom !== learnedFrom) this.#learned = undefined;
     this.#learnedFrom = learnedFrom;

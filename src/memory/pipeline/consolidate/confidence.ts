@@ -14,8 +14,8 @@ export function trustOf({ sources }: Pick<Memory, 'sources'>): number {
 
 /**
  * The memory with its confidence: the probability that not all sources are wrong, reduced by contradictions, averaged with the outcomes,
- * and halved if the memory does not hold. Of the sources with one id only the most trusted counts. Of a memory with a key only the sources
- * count that state its text.
+ * and halved if the memory does not hold. Sources with the same id count once, with the highest trust. For a memory with a key, only sources
+ * that state its text count.
  */
 export function withConfidence(memory: MemoryDraft): MemoryDraft {
   const { sources, validTo } = memory;

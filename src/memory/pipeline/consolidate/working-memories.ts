@@ -45,8 +45,8 @@ export class WorkingMemories {
   }
 
   /**
-   * The memory that has the candidate's words as its text, or as the statement of a source; a procedure may not have other data. The text of
-   * a memory with a key need not say what all its sources state.
+   * The memory that has the candidate's words as its text, or as the statement of a source; a procedure may not have other data. Of a
+   * memory with a key only the text is compared: its sources may state different facts.
    */
   findSame({ text, kind, data }: Candidate): MemoryDraft | undefined {
     const key = sameFactKey(text);
@@ -87,8 +87,8 @@ export class WorkingMemories {
   }
 
   /**
-   * Adds the candidate's source to a memory, and replaces the text by one that states both facts. Creates a memory instead if the text would
-   * not keep to that: a less trusted source does not change it, and that of a memory with a key is the statement of one source.
+   * Adds the candidate's source to a memory, and replaces the text by one that states both facts. Creates a new memory
+   * instead if the source is less trusted than the memory, or if the memory has a key: its text is the statement of one source.
    */
   update(memory: MemoryDraft, candidate: Candidate, text: string): void {
     const { source, data, schemaId } = candidate;

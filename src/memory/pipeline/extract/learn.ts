@@ -11,7 +11,8 @@ import type { Guard } from '../guard/judge-text.ts';
 import type { Quarantined } from '../records/quarantine-note.ts';
 import type { FactsInput, JobInput, LearnInput } from '../records/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { withinTime, type AskModel } from '../ask-model.ts';
+import { withinTime } from '../../within-time.ts';
+import type { AskModel } from '../ask-model.ts';
 import { candidateOf, MAX_VERBATIM, typeOfFact, type Candidate, type Origin } from '../records/candidate.ts';
 import { distillProcedure, extractFacts, withoutPersons, type Extracted } from './extract.ts';
 

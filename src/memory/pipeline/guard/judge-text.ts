@@ -1,7 +1,7 @@
 import { setImmediate as nextMacrotask } from 'node:timers/promises';
 import type { MemorySource } from '../../../store/memory/contract.ts';
 import { invalidArgument } from '../../../errors.ts';
-import { NoAnswerError, withinTime } from '../ask-model.ts';
+import { NoAnswerError, withinTime } from '../../within-time.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { MemoryScope } from '../../scopes.ts';
 import type { GuardedText, MemoryGuard } from '../../types.ts';
@@ -12,7 +12,7 @@ import { poisonReason, poisonReasonOfSteps } from './poison.ts';
 const PERSONAL =
   /\b(?:the user|the customer|user's|customer's|he|she|his|her|hers|my|mr\.?|mrs\.?|ms\.?|dr\.?)\b|\S+@\S+\.\w+|\+?\d[\d ()/-]{7,}\d|\[[A-Z_]{3,}(?:_\d+)?\]/i;
 
-/** After so many characters other work of the process comes first: the rules take about 0.1 s for 20,000 characters of some languages. */
+/** Yields to other work after so many characters: the rules take about 0.1 s for 20,000 characters of some languages. */
 const MOST_AT_ONCE = 5_000;
 
 /** Checks a text before a memory is made of it. Returns the reason if the text must wait for a decision. */

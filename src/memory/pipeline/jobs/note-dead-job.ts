@@ -6,7 +6,7 @@ import { withDeadJob } from '../records/ranges.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { coversRange, parseJobInput } from '../records/job-input.ts';
 
-/** Notes that a job is about to be dead, so that other jobs of its source leave its messages out: they would die of the same message. */
+/** Notes that a job is about to be dead, so that other jobs of its source leave its messages out: they would fail on the same message. */
 export async function noteDeadJob(pipeline: Pipeline, job: MemoryJob, options: ScopeTarget['options']): Promise<void> {
   const input = parseJobInput(job);
   if (!coversRange(input)) return;

@@ -60,7 +60,8 @@ export interface ProcessMemoryJobsOptions {
 
 /**
  * Works on the memory jobs of a tenant until none is due, and resolves when this process works on none of them. Call it from a scheduler
- * or a task queue if processes may end before their jobs. First enqueues new messages in idle sessions in which an agent that learns answered last, if they were not enqueued before. A session is idle after `generate.onIdleMs`, or after 15 minutes if that is `false`; until then its turns enqueue it.
+ * or a task queue if processes may end before their jobs. First it looks at idle sessions whose last reply is from an agent that learns, and
+ * enqueues messages that no trigger has enqueued. A session is idle after `generate.onIdleMs` (15 minutes if that is `false`).
  *
  * @param ai The `Genkit` instance with the memory managers, or one of them.
  * @throws `INVALID_ARGUMENT` for anything else; `FAILED_PRECONDITION` if there is no open manager; the stores' errors from reading jobs, when

@@ -1,13 +1,13 @@
-import { isAborted, notFound, quote } from '../../errors.ts';
-import { assertId } from '../../snapshot/ids.ts';
-import type { MemoryJob, MemoryOperation, MemoryStoreOptions } from '../../store/memory/contract.ts';
-import { commitPlan } from '../pipeline/records/commit-plan.ts';
-import { jobsOf } from '../pipeline/records/contents.ts';
-import { readLearningState, sourceNoteOperation, splitOperation } from '../pipeline/records/learning-state.ts';
-import { withoutFacts } from '../pipeline/records/ranges.ts';
-import { parseJobInput, withInput } from '../pipeline/records/job-input.ts';
-import type { Pipeline } from '../pipeline/pipeline.ts';
-import { memoryScope, targetOf } from '../scopes.ts';
+import { isAborted, notFound, quote } from '../../../errors.ts';
+import { assertId } from '../../../snapshot/ids.ts';
+import type { MemoryJob, MemoryOperation, MemoryStoreOptions } from '../../../store/memory/contract.ts';
+import { commitPlan } from '../records/commit-plan.ts';
+import { jobsOf } from '../records/list-all.ts';
+import { readLearningState, sourceNoteOperation, splitOperation } from '../records/learning-state.ts';
+import { withoutFacts } from '../records/ranges.ts';
+import { parseJobInput, withInput } from '../records/job-input.ts';
+import type { Pipeline } from '../pipeline.ts';
+import { memoryScope, targetOf } from '../../scopes.ts';
 
 /** Removes a dead job, and notes that its messages were read. */
 export async function discardJob(pipeline: Pipeline, id: string, options: MemoryStoreOptions): Promise<void> {
