@@ -166,7 +166,7 @@ export function settleManager(options: MemoryManagerOptions): MemorySettings {
     topics: settleTopics(options.topics),
     extract,
     guards: options.guards ?? [],
-    redact: redact && redactor(redact, settledLimits.timeoutMs),
+    redact: redact && redactor(redact),
     consent: options.consent ?? 'on',
     learnFromTools: options.learnFromTools ?? false,
     toolTtlMs: options.toolTtlMs ?? 3_600_000,
@@ -175,7 +175,8 @@ export function settleManager(options: MemoryManagerOptions): MemorySettings {
     summary: options.summary ?? false,
     isSuccess:
       isSuccess &&
-      ((session) => withinTime('isSuccess', settledLimits.timeoutMs, NEVER, async () => isSuccess(session))),
+      ((session) =>
+        withinTime('isSuccess', settledLimits.timeoutMs, new AbortController().signal, async () => isSuccess(session))),
     limits: settledLimits,
     now: options.now ?? Date.now,
     random: options.random ?? Math.random,
@@ -195,12 +196,9 @@ export function settleManager(options: MemoryManagerOptions): MemorySettings {
   };
 }
 
-/** Aborts nothing. */
-const NEVER = new AbortController().signal;
-
-function redactor(redact: NonNullable<MemoryManagerOptions['redact']>, timeoutMs: number): Redact {
+function redactor(redact: NonNullable<MemoryManagerOptions['redact']>): Redact {
   return async (text) => {
-    const answer = await withinTime('redact', timeoutMs, NEVER, async () => redact(text));
+    const answer = await redact(text);
     const redacted: unknown = typeof answer === 'string' ? answer : answer?.value;
     if (typeof redacted === 'string') return redacted;
     throw invalidArgument('redact must return the text, or an object with the text as value.');

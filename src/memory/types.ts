@@ -138,7 +138,7 @@ export interface MemoryLimits {
   /** A worker that does not renew its lease for this long loses the job, in ms. Default: 60,000. */
   leaseMs?: number;
   /**
-   * A call of the model, the embedder, `redact` or `isSuccess` that takes longer fails; a text whose guard takes longer is quarantined. In ms.
+   * A call of the model, the embedder or `isSuccess` that takes longer fails; a text whose guard takes longer is quarantined. In ms.
    * Default: 60,000.
    */
   timeoutMs?: number;

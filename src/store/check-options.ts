@@ -21,12 +21,14 @@ export const isNumber: OptionCheck = (value) => (Number.isFinite(value) ? undefi
 export const isShare: OptionCheck = (value) =>
   typeof value === 'number' && value >= 0 && value <= 1 ? undefined : 'a number of 0 to 1';
 
-const ISO_TIME = /^(\d{4})(?:-(\d{2})(?:-(\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})?)?)?)?$/;
+const ISO_TIME =
+  /^(\d{4}|[+-]\d{6})(?:-(\d{2})(?:-(\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?)?)?$/i;
 
 /** A time, or a day, month or year without one. `Date.parse` alone takes other forms as well, and February 31. */
 export const isTime: OptionCheck = (value) => {
   const [, year, month = '1', day = '1'] = (typeof value === 'string' && ISO_TIME.exec(value)) || [];
-  const isDay = year !== undefined && new Date(Date.UTC(+year, +month - 1, +day)).getUTCDate() === +day;
+  const isDay =
+    year !== undefined && new Date(new Date(0).setUTCFullYear(+year, +month - 1, +day)).getUTCDate() === +day;
   return isDay && !Number.isNaN(Date.parse(value as string)) ? undefined : 'a time in ISO 8601';
 };
 

@@ -75,9 +75,14 @@ export class Database {
 
   #findProject(): Promise<unknown> {
     const client = this.#client;
-    // A commit of nothing is not billed.
-    client.finding ??= this.#send(() => this.#db.batch().commit()).finally(() => (client.finding = undefined));
-    return client.finding;
+    return this.#send(() => {
+      // A commit of nothing is not billed. Each store of the client waits for it in its own time.
+      client.finding ??= this.#db
+        .batch()
+        .commit()
+        .finally(() => (client.finding = undefined));
+      return client.finding;
+    });
   }
 
   /** The time in ms by Firestore's clock, estimated from its last answer. */

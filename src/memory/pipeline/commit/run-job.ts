@@ -25,8 +25,8 @@ import { derivedNotes, readDerived, type Derived } from './derived-notes.ts';
 /** The most candidates of one commit: with their vectors they stay within the limits of a store. */
 const MOST_CANDIDATES = 30;
 /** The most bytes of the memories of a commit, and of its quarantined texts: a store takes 2 MiB in all, and 512 KiB a note. */
-const MOST_PUT_BYTES = 1024 * 1024;
-const MOST_TEXT_BYTES = 384 * 1024;
+const MOST_PUT_BYTES = 768 * 1024;
+const MOST_TEXT_BYTES = 256 * 1024;
 /** The most commits of one attempt that are refused because of other commits. Then the attempt fails. */
 const MOST_REFUSED = 20;
 /**
@@ -173,11 +173,15 @@ class JobRun {
     // An approved fact may replace any number of memories.
     const mostInvalidations = input.isApproved ? Infinity : limits.maxInvalidations;
     const [waiting = [], ...laterTexts] = cutByBytes(quarantined, MOST_TEXT_BYTES);
-    for (let most = MOST_CANDIDATES; ; most = Math.ceil(most / 2)) {
+    for (let most = Math.min(MOST_CANDIDATES, candidates.length); ;) {
       const result = await this.#consolidate(candidates.slice(0, most), mostInvalidations - invalidated);
       const puts = await this.#puts(result.working.changed);
       // Memories have all their sources, which may be large.
-      if (most > 1 && jsonBytes(puts, MOST_PUT_BYTES) > MOST_PUT_BYTES) continue;
+      const bytes = jsonBytes(puts);
+      if (most > 1 && bytes > MOST_PUT_BYTES) {
+        most = Math.max(1, Math.floor((most * MOST_PUT_BYTES) / bytes));
+        continue;
+      }
       const rest: SplitJob = {
         part,
         commits: commits + 1,
@@ -238,7 +242,7 @@ class JobRun {
       ...puts,
       ...quarantineNotes(textsKey(job.id, rest), texts),
       sourceNoteOperation(job.sourceId, isPartDone ? withInput(current, input, job.id, true) : current),
-      ...(learned && isPartDone ? [] : [left]),
+      ...(learned && isPartDone && !state.split ? [] : [left]),
       ...(await derivedNotes(
         this.#pipeline,
         this.#work,

@@ -64,7 +64,7 @@ export class WorkingMemories {
 
   create(candidate: Candidate, members: Partial<MemoryDraft> = {}): string {
     const { source, text, key, ...rest } = candidate;
-    const id = key === undefined ? randomUUID() : keyedId(key);
+    const id = key === undefined ? (candidate.id ?? randomUUID()) : keyedId(key);
     this.#put({
       ...rest,
       ...(key !== undefined && { key }),

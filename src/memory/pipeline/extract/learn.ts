@@ -9,7 +9,7 @@ import type { MemoryFact } from '../../types.ts';
 import { procedureText } from './procedures.ts';
 import type { Guard } from '../guard/judge-text.ts';
 import type { Quarantined } from '../records/quarantine-note.ts';
-import type { FactsInput, JobInput, LearnInput } from '../records/job-input.ts';
+import { sha256Of, type FactsInput, type JobInput, type LearnInput } from '../records/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { withinTime } from '../../within-time.ts';
 import type { AskModel } from '../ask-model.ts';
@@ -180,7 +180,9 @@ function verbatimCandidate(input: LearnInput, { position, message }: PlacedMessa
   const fact = { text: messageText(message) };
   const range = { from: position, to: position + 1 };
   const type = input.source.type ?? 'implicit';
-  return { ...candidateOf(fact, type, range, { ...origin, source }, MAX_VERBATIM), role: message.role };
+  // The same in each attempt: a message is one memory, also if a first commit of the job was made before.
+  const id = `said-${sha256Of([source.id, position, input.sha256s[position - input.range.from]])}`;
+  return { ...candidateOf(fact, type, range, { ...origin, source }, MAX_VERBATIM), id, role: message.role };
 }
 
 /** Rewrites candidates of an app, so that they contain nothing about persons. One whose text changes loses its data, which may name them, too. */

@@ -27,14 +27,12 @@ const REQUIRED = `(?:${MUST}|is (?:required|obliged|instructed|ordered) to)`;
 const ORDER = String.raw`(?<=^ ?|[\n.,:;!?"(-] ?|\b(?:please|then|now) |(?<!\b(?:i|we|they)\b[^.:;!?\n]{0,60})\band |\b(?:you|${MODEL}) ${MUST} (?:always )?|\byou to )`;
 const END = String.raw`(?= ?(?:[.,;:!"\n]|$))`;
 const PEOPLE = '(?:users?|customers?)';
-/** What is said of a person. */
-const IS = '(?:is|has|likes|loves|hates|prefers|wants|lives|takes|suffers)';
 const OTHERS = `(?:(?:all|every|each|another|other) (?:other )?${PEOPLE}|someone else)`;
 /** The name or number of a user: "user stories" and "user tests" are no users. */
 const NAME = String.raw`(?!(?:accounts?|care|data|documentation|experience|feedback|groups?|guides?|input|interface|interviews?|management|manuals?|mode|names?|processes|profiles?|research|roles?|settings?|space|stor(?:y|ies)|support|test(?:s|ing)?)\b)["'#]?[\w-]+["']?`;
 const ADMIN = '(?:admin|administrator|root|super-?(?:user|admin))';
 const RIGHTS = '(?:access|rights|privileges|permissions)';
-const READ = '(?:see|read|view|access|change|edit|delete|cancel|export)';
+const READ = '(?:see|read|view|access|change|edit|delete|export)';
 const BUSINESS = '(?:orders?|invoices?|bookings?|reservations?|accounts?)';
 const CHECKS =
   '(?:(?:identity )?(?:verification|authentication|authori[sz]ation)|(?:identity|verification|login) checks?)';
@@ -100,7 +98,6 @@ const RULES: readonly PoisonRule[] = [
       pattern`${ORDER}(?:remember|store|save|write|note|record|add) (?:this |that )?(?:globally\b|for ${OTHERS}\b)|(?:^|[.:;!?] ?)for (?:all|every|each|other) users ?:(?!.{0,80}\?)`,
       pattern`(?:^|[.:;!?] ?)(?:all|every|each|other|future) ${PEOPLE} (?:(?:prefers?|wants?|(?:must|should) be (?:told|sent|shown|greeted))\b(?!.{0,60}\b(?:i|i'm|we|our)\b)|gets? (?:an? )?(?:100 ?%|unlimited) (?:discount|refund)s?${END})`,
       pattern`${ORDER}(?:remember|store|save|note|record)(?: this)?(?: ?:|,)?(?: that)? (?:all|every|each) (?:other )?${PEOPLE} (?:are|is|have|has|may) (?:now )?(?:an? )?(?:${ADMIN}s?\b(?: ${RIGHTS})?|full access)${END}`,
-      pattern`(?:^|[.:;!?] ?)another (?:user|customer)(?:, [^,.]{1,40},)? ${IS}\b(?!.{0,60}\b(?:i|i'm|me|my|we|our)\b)|, another (?:user|customer) of (?:this|the|your) (?:app|assistant|service|bot),|(?:^|[.:;!?] ?)(?:user|customer) (?:id |number |#)?\d+ ${IS}\b`,
       pattern`${ORDER}tell (?:everyone|everybody|${OTHERS}) (?:who (?:asks|wonders) )?(?:that|to)\b(?!.{0,40}\b(?:i|i'm|my|we|our)\b)|\b(?:another|other) ${PEOPLE} told you\b`,
       pattern`${ORDER}(?:(?:write|put|add|save|store|record|note|update|change|delete|erase|copy|show|read)\b.{0,15}\b(?:(?:memory|memories|preferences|profiles?|records?|data|conversations) of ${OTHERS}|memories of (?:user|customer)\b|preferences of user\b
         |memory of (?:user|customer)(?: id)? ${NAME}|profile of user(?: id)? ${NAME}(?: ?:| that\b))|(?:store|save|remember|record|note) (?:this )?in (?:the )?(?:shared|global|common) memory that\b)`,

@@ -4,8 +4,8 @@ import type { MemoryJob, MemoryOperation, MemoryStoreOptions } from '../../../st
 import { commitPlan } from '../records/commit-plan.ts';
 import { jobsOf } from '../records/list-all.ts';
 import { readLearningState, sourceNoteOperation, splitOperation } from '../records/learning-state.ts';
-import { withoutFacts } from '../records/ranges.ts';
-import { parseJobInput, withInput } from '../records/job-input.ts';
+import { withoutDeadJob, withoutFacts } from '../records/ranges.ts';
+import { outsideDeadJobs, parseJobInput, withInput } from '../records/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { memoryScope, targetOf } from '../../scopes.ts';
 
@@ -19,7 +19,12 @@ export async function discardJob(pipeline: Pipeline, id: string, options: Memory
     const { revision, note } = await readLearningState(pipeline, work, sourceId);
     // Read after the note: if the job was erased or carried out in between, the scope has another revision, and this commit fails.
     const input = parseJobInput(await deadJob(pipeline, id, options));
-    const next = input.task === 'facts' ? withoutFacts(note) : withInput(note, input, id, false);
+    // What other dead jobs keep is theirs to read.
+    const { parts } = outsideDeadJobs(input, note, id);
+    const next =
+      input.task === 'facts'
+        ? withoutFacts(note)
+        : parts.reduce((one, part) => withInput(one, part, id, false), withoutDeadJob(note, id));
     const countsAsRead = input.task !== 'facts' && !input.isApproved;
     const operations: MemoryOperation[] = [splitOperation(id, undefined)];
     if (next !== note) operations.push(sourceNoteOperation(sourceId, next));

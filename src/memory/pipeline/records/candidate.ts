@@ -14,7 +14,9 @@ export interface Candidate extends Omit<MemoryFact, 'messages' | 'isExplicit' | 
   readonly source: MemorySource;
   /** When a person approved it, ISO 8601. */
   readonly approvedAt?: string;
-  /** The role of the message, if the candidate is a whole message (`verbatim`). */
+  /** The id of the memory, if the candidate is a whole message (`verbatim`). */
+  readonly id?: string;
+  /** The role of that message. */
   readonly role?: MessageData['role'];
 }
 
