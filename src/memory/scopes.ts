@@ -4,8 +4,8 @@ import type { MemoryScopeId } from '../store/memory/contract.ts';
 import { memoryScopeKey } from '../store/memory/scope.ts';
 
 /**
- * Identifies the memories that a call reads and writes: those of a user, a session or an app. Only the server makes scopes, from an authenticated context or from ids that it knows. Data from a
- * request or a model is never accepted as a scope.
+ * Identifies the memories that a call reads and writes: those of a user, a session or an app. Only the server makes scopes, from an
+ * authenticated context or from ids that it knows. Data from a request or a model is never accepted as a scope.
  */
 export interface MemoryScope {
   /** Which kind of scope it is. */

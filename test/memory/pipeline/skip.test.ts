@@ -4,6 +4,7 @@ import { processMemoryJobs, type MemoryExtractor } from 'genkitx-agents/memory';
 import { describe, expect, test, vi } from 'vitest';
 import {
   unreadRanges,
+  hashInRange,
   withRange,
   type ReadRange,
   type SourceNote,
@@ -127,6 +128,21 @@ function longNote(...first: ReadRange[]): readonly ReadRange[] {
   expect(ranges.reduce((sum, { hashes }) => sum + hashes.length / 16, 0)).toBeLessThanOrEqual(2_000);
   return ranges;
 }
+
+test.each([
+  ['join, if each goes on from the one before', (i: number) => rangeOf(i, i + 1, `a${i}`, 'a'), 0],
+  ['go, the oldest first, if each begins a session anew', (i: number) => rangeOf(0, 1, '0', `${i}-`), 100],
+])('ranges of a source that are too many %s', (_, rangeAt, gone) => {
+  const all = range(0, 1_100).map(rangeAt);
+  const { ranges } = all.reduce<SourceNote>(withRange, { version: 1, ranges: [], seen: [] });
+  expect(ranges.length).toBeLessThanOrEqual(1_000);
+  const isRead = (one: ReadRange) => unreadRanges(one, (at) => hashInRange(one, at), ranges).length === 0;
+  const last = all.at(-1)!;
+  const whole = { from: 0, to: last.to };
+  const hashOf = (position: number) => hash(`a${position}`);
+  if (gone === 0) expect(unreadRanges(whole, hashOf, ranges)).toEqual([]);
+  else expect(all.map(isRead)).toEqual(all.map((__, i) => i >= gone));
+});
 
 describe('a message that always fails', () => {
   const source = { id: 'session-1' };

@@ -9,7 +9,7 @@
 const HASH_LENGTH = 16;
 /** The most hashes in the ranges of a note. The ranges then take 40 to 180 KB as JSON: a store takes 512 KiB. */
 const MOST_HASHES = 2_000;
-/** The most ranges of a note: of a source whose first messages are removed again and again, each is a range of its own. The oldest go first. */
+/** The most ranges of a note. If they can't be joined, because first messages are removed again and again, the oldest go. */
 const MOST_RANGES = 1_000;
 /** The most hashes in `SourceNote.seen`. */
 const MOST_SEEN = 100;
@@ -113,7 +113,10 @@ function without(part: Range, taken: Range): Range[] {
 /** Adds a range to a note. */
 export function withRange(note: SourceNote, range: ReadRange): SourceNote {
   let ranges: readonly ReadRange[] = [...note.ranges, range];
-  while (ranges.reduce((sum, { hashes }) => sum + hashes.length, 0) > MOST_HASHES * HASH_LENGTH) {
+  const isTooLong = () =>
+    ranges.length > MOST_RANGES ||
+    ranges.reduce((sum, { hashes }) => sum + hashes.length, 0) > MOST_HASHES * HASH_LENGTH;
+  while (isTooLong()) {
     const shorter = shortened(ranges);
     if (!shorter) break;
     ranges = shorter;
@@ -129,10 +132,12 @@ function shortened(ranges: readonly ReadRange[]): ReadRange[] | undefined {
   for (const old of ranges) {
     const hashes = old.hashes.slice(-HASH_LENGTH);
     const isBranch = ranges.some((one) => one !== old && one.from === old.from && one.base === old.base);
-    const continued = ranges.find(
-      ({ to, hashes: before, isLearned }) =>
-        !isBranch && to === old.from && before.slice(-HASH_LENGTH) === old.base && !isLearned === !old.isLearned,
-    );
+    const continued = isBranch
+      ? undefined
+      : ranges.find(
+          ({ to, hashes: before, isLearned }) =>
+            to === old.from && before.slice(-HASH_LENGTH) === old.base && !isLearned === !old.isLearned,
+        );
     if (!continued && hashes === old.hashes) continue;
     const { from, base } = continued ?? old;
     return [{ ...old, from, base, hashes }, ...ranges.filter((one) => one !== old && one !== continued)];
