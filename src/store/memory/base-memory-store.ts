@@ -1,11 +1,11 @@
 import { closed, invalidArgument } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import type { Page, PageOptions } from '../contract.ts';
-import { isAny, checkOptions, type OptionCheck } from '../check-options.ts';
+import { isAny, checkOptions, isObject, isWhole, type OptionCheck } from '../check-options.ts';
 import { checkPage } from '../list/page.ts';
 import { nameTenant, type SnapshotPathPrefix } from '../name-tenant.ts';
 import {
-  checkMemoryIds,
+  checkIds,
   checkOperations,
   checkQuery,
   checkWhole,
@@ -113,9 +113,9 @@ export interface MemoryTenant {
 
 const COMMIT: Readonly<Record<keyof MemoryCommitOptions, OptionCheck>> = {
   context: isAny,
-  expectedRevision: isAny,
-  job: isAny,
-  now: isAny,
+  expectedRevision: isWhole(0),
+  job: isObject,
+  now: isWhole(0),
 };
 
 /**
@@ -145,7 +145,7 @@ export abstract class BaseMemoryStore implements MemoryStore {
   }
 
   async get(scope: MemoryScopeId, ids: readonly string[], options?: MemoryStoreOptions): Promise<Memory[]> {
-    return this.#tenantOf(options).get(memoryScopeKey(scope), checkMemoryIds(ids));
+    return this.#tenantOf(options).get(memoryScopeKey(scope), checkIds(ids, 'memory id'));
   }
 
   async query(scope: MemoryScopeId, query: MemoryQuery = {}): Promise<Page<MemoryHit>> {
@@ -169,12 +169,11 @@ export abstract class BaseMemoryStore implements MemoryStore {
   ): Promise<MemoryCommitResult> {
     checkOptions('commit', options, COMMIT);
     const { expectedRevision, job, now = Date.now() } = options;
-    if (expectedRevision !== undefined) checkWhole(expectedRevision, 'expectedRevision');
     return this.#tenantOf(options).commit(memoryScopeKey(scope), {
       operations: checkOperations(operations, this.capabilities.vectorDimensions),
       expectedRevision,
       job: job && checkHold(job),
-      now: checkWhole(now, 'now'),
+      now,
     });
   }
 
@@ -195,11 +194,7 @@ export abstract class BaseMemoryStore implements MemoryStore {
   ): Promise<MemoryNotes> {
     assertId(kind, 'kind');
     const { keys } = options;
-    if (keys !== undefined && (!Array.isArray(keys) || keys.length > 100)) {
-      throw invalidArgument('keys must be a list of at most 100 keys of notes.');
-    }
-    for (const key of (keys ?? []) as readonly unknown[]) assertId(key, 'key');
-    const sorted = keys && [...new Set(keys as readonly string[])].toSorted();
+    const sorted = keys && [...new Set(checkIds(keys, 'key'))].toSorted();
     return this.#tenantOf(options).notes(memoryScopeKey(scope), kind, sorted);
   }
 

@@ -3,7 +3,17 @@ import { freeze } from '../../json/immutable.ts';
 import { jsonBytes } from '../../json/size.ts';
 import { copyJson, JsonValueError } from '../../json/value.ts';
 import { assertId } from '../../snapshot/ids.ts';
-import { checkOptions, isAny, isShare, isTime, type OptionCheck } from '../check-options.ts';
+import {
+  checkOptions,
+  isAny,
+  isBoolean,
+  isObject,
+  isOneOf,
+  isShare,
+  isTime,
+  isWhole,
+  type OptionCheck,
+} from '../check-options.ts';
 import { checkPage } from '../list/page.ts';
 import { MAX_RECORD_BYTES } from '../records/scopes.ts';
 import type { Memory, MemoryDraft, MemoryFilter, MemoryOperation, MemoryQuery, WriteMemoryNote } from './contract.ts';
@@ -15,6 +25,8 @@ const MAX_MEMORY_BYTES = 256 * 1024;
 const MAX_COMMIT_BYTES = 2 * 1024 * 1024;
 /** Bytes of a number of a vector, as JSON text. */
 const VECTOR_NUMBER_BYTES = 12;
+
+const isKind = isOneOf('declarative', 'procedural');
 
 /** What a checked put writes; the draft is the store's own, frozen. */
 export interface PutOperation {
@@ -133,7 +145,7 @@ function checkDraft(given: MemoryDraft): MemoryDraft {
 
 function faultOf(draft: MemoryDraft): string | undefined {
   const { kind, text, topics, importance, confidence, validFrom, validTo, lastUsedAt, expiresAt, sources } = draft;
-  if (kind !== 'declarative' && kind !== 'procedural') return "its kind must be 'declarative' or 'procedural'";
+  if (isKind(kind)) return `its kind must be ${isKind(kind)}`;
   if (typeof text !== 'string') return 'its text must be a string';
   if (!Array.isArray(topics) || !topics.every((topic) => typeof topic === 'string'))
     return 'its topics must be strings';
@@ -186,10 +198,10 @@ function checkVector(given: readonly number[], maxDimensions: number): Float32Ar
 }
 
 /** @throws `INVALID_ARGUMENT` */
-export function checkMemoryIds(ids: readonly string[]): readonly string[] {
+export function checkIds(ids: readonly string[], kind: 'memory id' | 'key'): readonly string[] {
   if (!Array.isArray(ids) || ids.length > MAX_IDS)
-    throw invalidArgument(`ids must be a list of at most ${MAX_IDS} ids.`);
-  for (const id of ids as readonly unknown[]) assertId(id, 'memory id');
+    throw invalidArgument(`${kind}s must be a list of at most ${MAX_IDS}.`);
+  for (const id of ids as readonly unknown[]) assertId(id, kind);
   return ids;
 }
 
@@ -207,13 +219,19 @@ export interface QueryRequest {
   readonly before: number | undefined;
 }
 
-const FILTER: Readonly<Record<keyof MemoryFilter, OptionCheck>> = { kind: isAny, topics: isAny, includeInvalid: isAny };
+const isTopics: OptionCheck = (value) =>
+  Array.isArray(value) && value.length > 0 ? undefined : 'a list of at least one topic';
+const FILTER: Readonly<Record<keyof MemoryFilter, OptionCheck>> = {
+  kind: isKind,
+  topics: isTopics,
+  includeInvalid: isBoolean,
+};
 const QUERY: Readonly<Record<keyof MemoryQuery, OptionCheck>> = {
   context: isAny,
   vector: isAny,
-  filter: isAny,
-  asOf: isAny,
-  k: isAny,
+  filter: isObject,
+  asOf: isTime,
+  k: isWhole(1, 1000),
   cursor: isAny,
 };
 
@@ -222,28 +240,14 @@ export function checkQuery(query: MemoryQuery, maxDimensions: number): QueryRequ
   checkOptions('query', query, QUERY);
   checkOptions('query: filter', query.filter, FILTER);
   const { vector, filter = {}, asOf, k, cursor } = query;
-  const { kind, topics, includeInvalid } = filter;
-  if (kind !== undefined && kind !== 'declarative' && kind !== 'procedural') {
-    throw invalidArgument("filter.kind must be 'declarative' or 'procedural'.");
-  }
-  if (topics !== undefined && (!Array.isArray(topics) || topics.length === 0)) {
-    throw invalidArgument('filter.topics must be a list of at least one topic.');
-  }
-  if (includeInvalid !== undefined && typeof includeInvalid !== 'boolean') {
-    throw invalidArgument('filter.includeInvalid must be true or false.');
-  }
   if (vector !== undefined && cursor !== undefined) {
     throw invalidArgument('A query by vector has one page; ask it for more with k.');
   }
-  if (k !== undefined) checkWhole(k, 'k', 1);
-  const { limit, after } = checkPage(
-    { ...(k !== undefined && { limit: k }), ...(cursor !== undefined && { cursor }) },
-    ['number'],
-  );
+  const { limit, after } = checkPage({ limit: k, cursor }, ['number']);
   return {
     vector: vector === undefined ? undefined : checkVector(vector, maxDimensions),
     filter,
-    asOf: asOf === undefined ? undefined : Date.parse(checkTime(asOf, 'asOf')),
+    asOf: asOf === undefined ? undefined : Date.parse(asOf),
     k: limit,
     before: after?.[0],
   };
