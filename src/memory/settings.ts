@@ -1,4 +1,4 @@
-import type { ActionContext, EmbedderArgument, ModelArgument, z } from 'genkit';
+import type { ActionContext } from 'genkit';
 import { logger } from 'genkit/logging';
 import { describeThrown, invalidArgument, quote } from '../errors.ts';
 import { assertId } from '../snapshot/ids.ts';
@@ -21,10 +21,7 @@ import {
 import { TRUST } from './pipeline/records/candidate.ts';
 import { isSchema, settleTopics } from './pipeline/extract/topics.ts';
 import { withinTime } from './within-time.ts';
-import type { MemoryStore } from '../store/memory/contract.ts';
 import type {
-  MemoryExtractor,
-  MemoryGuard,
   MemoryLimits,
   MemoryManagerOptions,
   MemoryReport,
@@ -58,6 +55,19 @@ const LIMIT_CHECKS: Readonly<Record<keyof MemoryLimits, OptionCheck>> = {
 /** Later dates may have no form in ISO 8601 that sorts like the others. */
 const HUNDRED_YEARS_MS = 3_155_760_000_000;
 
+const TRUST_CHECKS: Readonly<Record<keyof MemoryTrust, OptionCheck>> = {
+  bootstrap: isShare,
+  explicit: isShare,
+  implicit: isShare,
+  tool: isShare,
+};
+
+const TRIGGER_CHECKS: Readonly<Record<keyof MemoryTriggers, OptionCheck>> = {
+  everyTurns: isWhole(1),
+  onIdleMs: (value) => (value === false ? undefined : isTimerMs(1)(value)),
+  onSessionEnd: isBoolean,
+};
+
 const TRIGGERS: Required<MemoryTriggers> = { everyTurns: 5, onIdleMs: 900_000, onSessionEnd: true };
 
 const isStore: OptionCheck = (value) => {
@@ -70,36 +80,57 @@ const isGuard: OptionCheck = (value) =>
     ? undefined
     : 'a guard';
 
+const OPTIONS: Readonly<Record<keyof MemoryManagerOptions, OptionCheck>> = {
+  store: isStore,
+  model: isActionArgument,
+  embedder: isActionArgument,
+  topics: isListOf(isTextOrObject, 'names of topics, or of { label, description }'),
+  extract: (value) => (value === 'verbatim' || typeof value === 'function' ? undefined : "'verbatim' or a function"),
+  generate: isObject,
+  guards: isListOf(isGuard, 'functions, or of rules { name, find }'),
+  search: isObject,
+  redact: isFunction,
+  consent: isOneOf('on', 'off'),
+  learnFromTools: isBoolean,
+  toolTtlMs: isWhole(1, HUNDRED_YEARS_MS),
+  trust: isObject,
+  app: isBoolean,
+  appName: isText,
+  userId: isFunction,
+  profile: isSchema,
+  summary: isBoolean,
+  isSuccess: isFunction,
+  worker: isBoolean,
+  limits: isObject,
+  onReport: isFunction,
+  now: isFunction,
+  random: isFunction,
+};
+
 /** Replaces personal values in a text. */
 export type Redact = (text: string) => Promise<string>;
 
+/** Options of a manager that have the same form with their defaults. */
+type DefaultedOptions = Required<
+  Pick<
+    MemoryManagerOptions,
+    'guards' | 'consent' | 'learnFromTools' | 'toolTtlMs' | 'summary' | 'app' | 'appName' | 'worker' | 'now' | 'random'
+  >
+>;
+
 /** The options of a manager with their defaults. */
-export interface MemorySettings {
-  readonly store: MemoryStore;
-  readonly model: ModelArgument | undefined;
-  readonly embedder: EmbedderArgument | undefined;
+export interface MemorySettings
+  extends
+    Pick<MemoryManagerOptions, 'store' | 'model' | 'embedder' | 'extract' | 'profile' | 'isSuccess'>,
+    DefaultedOptions {
   readonly topics: readonly MemoryTopic[];
-  readonly extract: 'verbatim' | MemoryExtractor | undefined;
-  readonly guards: readonly MemoryGuard[];
   readonly redact: Redact | undefined;
-  readonly consent: 'on' | 'off';
-  readonly learnFromTools: boolean;
-  readonly toolTtlMs: number;
   readonly trust: Required<MemoryTrust>;
-  readonly profile: z.ZodTypeAny | undefined;
-  readonly summary: boolean;
-  readonly isSuccess: MemoryManagerOptions['isSuccess'];
   readonly limits: Required<MemoryLimits>;
   readonly triggers: Required<MemoryTriggers>;
-  readonly appName: string;
   readonly userIdOf: (context: ActionContext) => string | undefined;
   /** Whether `userIdOf` is the application's. */
   readonly hasUserId: boolean;
-  readonly app: boolean;
-  /** Whether this process works on jobs in the background. */
-  readonly worker: boolean;
-  readonly now: () => number;
-  readonly random: () => number;
   readonly report: (report: MemoryReport) => void;
 }
 
@@ -109,75 +140,26 @@ export interface MemorySettings {
  * @throws `INVALID_ARGUMENT`
  */
 export function settleManager(options: MemoryManagerOptions): MemorySettings {
-  checkOptions('memoryManager', options, {
-    store: isStore,
-    model: isActionArgument,
-    embedder: isActionArgument,
-    topics: isListOf(isTextOrObject, 'names of topics, or of { label, description }'),
-    extract: (value) => (value === 'verbatim' || typeof value === 'function' ? undefined : "'verbatim' or a function"),
-    generate: isObject,
-    guards: isListOf(isGuard, 'functions, or of rules { name, find }'),
-    search: isObject,
-    redact: isFunction,
-    consent: isOneOf('on', 'off'),
-    learnFromTools: isBoolean,
-    toolTtlMs: isWhole(1, HUNDRED_YEARS_MS),
-    trust: isObject,
-    app: isBoolean,
-    appName: isText,
-    userId: isFunction,
-    profile: isSchema,
-    summary: isBoolean,
-    isSuccess: isFunction,
-    worker: isBoolean,
-    limits: isObject,
-    onReport: isFunction,
-    now: isFunction,
-    random: isFunction,
-  });
-  if (options?.store === undefined)
-    throw invalidArgument('memoryManager needs a memory store, such as FileMemoryStore.');
+  checkManagerOptions(options);
   const { store, model, embedder, extract, profile, redact, isSuccess, onReport = logFailure } = options;
-  // The model leaves out members that it does not know, and at first it knows none.
-  if (profile && !profile.safeParse({}).success) {
-    throw invalidArgument(
-      'memoryManager: profile: its members must be optional, because little is known of a new user: use z.object({...}).partial().',
-    );
-  }
-  const { appName = 'default', trust = {}, limits = {}, generate = {} } = options;
-  assertId(appName, 'appName');
-  checkOptions('memoryManager: trust', trust, {
-    bootstrap: isShare,
-    explicit: isShare,
-    implicit: isShare,
-    tool: isShare,
-  });
-  checkOptions('memoryManager: limits', limits, LIMIT_CHECKS);
-  checkOptions('memoryManager: generate', generate, {
-    everyTurns: isWhole(1),
-    onIdleMs: (value) => (value === false ? undefined : isTimerMs(1)(value)),
-    onSessionEnd: isBoolean,
-  });
-  const settledLimits = withDefaults(LIMITS, limits);
+  const limits = withDefaults(LIMITS, options.limits);
   return {
     store,
     model,
     embedder,
-    topics: settleTopics(options.topics),
     extract,
+    profile,
+    topics: settleTopics(options.topics),
     guards: options.guards ?? [],
     redact: redact && redactor(redact),
     consent: options.consent ?? 'on',
     learnFromTools: options.learnFromTools ?? false,
     toolTtlMs: options.toolTtlMs ?? 3_600_000,
-    trust: withDefaults(TRUST, trust),
-    profile,
+    trust: withDefaults(TRUST, options.trust),
     summary: options.summary ?? false,
     isSuccess:
-      isSuccess &&
-      ((session) =>
-        withinTime('isSuccess', settledLimits.timeoutMs, new AbortController().signal, async () => isSuccess(session))),
-    limits: settledLimits,
+      isSuccess && ((session) => withinTime('isSuccess', limits.timeoutMs, undefined, async () => isSuccess(session))),
+    limits,
     now: options.now ?? Date.now,
     random: options.random ?? Math.random,
     report: (report) => {
@@ -187,13 +169,30 @@ export function settleManager(options: MemoryManagerOptions): MemorySettings {
         logger.error(`onReport of memoryManager threw; the work goes on. ${describeThrown(error)}`);
       }
     },
-    appName,
+    appName: options.appName ?? 'default',
     userIdOf: options.userId ?? verifiedUser,
     hasUserId: options.userId !== undefined,
-    triggers: withDefaults(TRIGGERS, generate),
+    triggers: withDefaults(TRIGGERS, options.generate),
     app: options.app ?? false,
     worker: options.worker ?? true,
   };
+}
+
+function checkManagerOptions(options: MemoryManagerOptions): void {
+  checkOptions('memoryManager', options, OPTIONS);
+  if (options?.store === undefined)
+    throw invalidArgument('memoryManager needs a memory store, such as FileMemoryStore.');
+  const { appName, trust, limits, generate, profile } = options;
+  // The model leaves out members that it does not know, and at first it knows none.
+  if (profile && !profile.safeParse({}).success) {
+    throw invalidArgument(
+      'memoryManager: profile: its members must be optional, because little is known of a new user: use z.object({...}).partial().',
+    );
+  }
+  if (appName !== undefined) assertId(appName, 'appName');
+  checkOptions('memoryManager: trust', trust, TRUST_CHECKS);
+  checkOptions('memoryManager: limits', limits, LIMIT_CHECKS);
+  checkOptions('memoryManager: generate', generate, TRIGGER_CHECKS);
 }
 
 function redactor(redact: NonNullable<MemoryManagerOptions['redact']>): Redact {

@@ -11,22 +11,22 @@ export class NoAnswerError extends GenkitError {
 export async function withinTime<T>(
   callee: string,
   timeoutMs: number,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
   call: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  signal.throwIfAborted();
+  signal?.throwIfAborted();
   const end = new AbortController();
   // Before the call, so that this error comes before one that the callee throws because of the signal.
   const ended = new Promise<never>((_, reject) => {
     end.signal.addEventListener('abort', () => reject(end.signal.reason as Error));
   });
-  const abort = () => end.abort(signal.reason);
-  signal.addEventListener('abort', abort);
+  const abort = () => end.abort(signal?.reason);
+  signal?.addEventListener('abort', abort);
   const timer = setTimeout(() => end.abort(new NoAnswerError(callee, timeoutMs)), timeoutMs);
   try {
     return await Promise.race([call(end.signal), ended]);
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener('abort', abort);
+    signal?.removeEventListener('abort', abort);
   }
 }

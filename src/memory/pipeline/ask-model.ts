@@ -39,34 +39,30 @@ const DATA_RULE =
 /** Asks the model on behalf of one job; `undefined` without a model. */
 export function modelAsker(
   { ai, model, limits }: Pick<Pipeline, 'ai' | 'model' | 'limits'>,
-  signal: AbortSignal = new AbortController().signal,
+  signal?: AbortSignal,
 ): AskModel | undefined {
   if (model === undefined) return undefined;
   return async ({ system, prompt, schema, fault }) => {
     const parts: Part[] = typeof prompt === 'string' ? [{ text: prompt }] : prompt;
-    let again: Part[] = [];
-    for (let attempt = 1; ; attempt++) {
+    const answer = (repair: Part[], isRepaired: boolean) => {
       const response = withinTime('The model', limits.timeoutMs, signal, (abortSignal) =>
         ai.generate({
           model,
           system: `${system}\n\n${DATA_RULE}`,
-          prompt: [...parts, ...again],
+          prompt: [...parts, ...repair],
           output: { schema },
           use: [nullsRemover(schema)],
           abortSignal,
         }),
       );
-      const { value, wrong } = await answered(response, schema, (answer) => fault?.(answer, attempt === 2));
-      if (wrong === undefined) return value;
-      if (attempt === 2) {
-        throw new MalformedAnswerError(`The model's answer was malformed twice: ${wrong}`);
-      }
-      again = [
-        {
-          text: `Your last answer can't be used: ${wrong}\nAnswer again, with JSON of the shape that was asked for and nothing else.`,
-        },
-      ];
-    }
+      return answered(response, schema, (value) => fault?.(value, isRepaired));
+    };
+    const first = await answer([], false);
+    if (first.wrong === undefined) return first.value;
+    const text = `Your last answer can't be used: ${first.wrong}\nAnswer again, with JSON of the shape that was asked for and nothing else.`;
+    const repaired = await answer([{ text }], true);
+    if (repaired.wrong === undefined) return repaired.value;
+    throw new MalformedAnswerError(`The model's answer was malformed twice: ${repaired.wrong}`);
   };
 }
 
@@ -146,7 +142,7 @@ function misfit(error: unknown): string | undefined {
 export async function vectorsOf(
   { ai, embedder, limits }: Pick<Pipeline, 'ai' | 'embedder' | 'limits'>,
   texts: readonly string[],
-  signal: AbortSignal = new AbortController().signal,
+  signal?: AbortSignal,
 ): Promise<number[][] | undefined> {
   if (embedder === undefined || texts.length === 0) return undefined;
   // `embedMany` ignores the version and the configuration of a reference.
