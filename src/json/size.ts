@@ -66,13 +66,13 @@ export function jsonBytes(value: unknown, limit = Infinity, depth = 0): number {
   return bytes === 1 ? 2 : bytes;
 }
 
-/** Cuts a list into parts of at most so many bytes of JSON, in its order. A longer item gets a part of its own. */
-export function cutByBytes<T>(items: readonly T[], most: number): T[][] {
+/** Cuts a list into parts of at most so many bytes of JSON and so many items, in its order. A longer item gets a part of its own. */
+export function cutByBytes<T>(items: readonly T[], most: number, mostItems = Infinity): T[][] {
   const parts: T[][] = [];
   let room = 0;
   for (const item of items) {
     const bytes = jsonBytes(item) + 1;
-    if (bytes > room) {
+    if (bytes > room || parts.at(-1)!.length === mostItems) {
       parts.push([]);
       room = most;
     }

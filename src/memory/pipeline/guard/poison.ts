@@ -109,10 +109,6 @@ const RULES: readonly PoisonRule[] = [
   },
 ];
 
-function patternsFor({ patterns, inLanguages }: PoisonRule, languages: readonly LanguageRules[]): readonly RegExp[] {
-  return inLanguages ? [...patterns, ...languages.flatMap((language) => language[inLanguages])] : patterns;
-}
-
 /** The languages that a text may be in, by its letters. A normalized text has Latin ones in place of others, so it does not show them. */
 function languagesOf(text: string): LanguageRules[] {
   return LANGUAGES.filter(({ script }) => script?.test(text) ?? true);
@@ -120,13 +116,7 @@ function languagesOf(text: string): LanguageRules[] {
 
 /** Why a text may not become a memory, or `undefined`. */
 export function poisonReason(text: string): string | undefined {
-  const readings = readingsOf(text);
-  const languages = languagesOf(text);
-  for (const rule of RULES) {
-    const patterns = patternsFor(rule, languages);
-    if (readings.some((reading) => patterns.some((pattern) => pattern.test(reading)))) return rule.reason;
-  }
-  return undefined;
+  return reasonOf(text, readingsOf(text), false);
 }
 
 /**
@@ -134,16 +124,20 @@ export function poisonReason(text: string): string | undefined {
  * left out before the rules read them. Each step, in the numbered text or in a list in JSON, is judged by itself.
  */
 export function poisonReasonOfSteps(text: string): string | undefined {
-  const readings = text.split(/\n\d+\. |","/).flatMap(readingsOf);
+  return reasonOf(text, text.split(/\n\d+\. |","/).flatMap(readingsOf), true);
+}
+
+/** The reason of the first rule that refuses one of the readings. */
+function reasonOf(text: string, readings: readonly string[], areSteps: boolean): string | undefined {
   const languages = languagesOf(text);
-  for (const rule of RULES) {
-    const { reason, allowedInSteps = [], refusedInSteps = [] } = rule;
-    const patterns = [...patternsFor(rule, languages), ...refusedInSteps];
-    const isRefused = (reading: string) => {
-      const rest = allowedInSteps.reduce((left, allowed) => left.replaceAll(allowed, '…'), reading);
-      return patterns.some((pattern) => pattern.test(rest));
-    };
-    if (readings.some(isRefused)) return reason;
-  }
-  return undefined;
+  const refusing = RULES.find(({ patterns, inLanguages, allowedInSteps = [], refusedInSteps = [] }) => {
+    const ofLanguages = inLanguages ? languages.flatMap((language) => language[inLanguages]) : [];
+    const refused = [...patterns, ...ofLanguages, ...(areSteps ? refusedInSteps : [])];
+    const allowed = areSteps ? allowedInSteps : [];
+    return readings.some((reading) => {
+      const rest = allowed.reduce((left, one) => left.replaceAll(one, '…'), reading);
+      return refused.some((pattern) => pattern.test(rest));
+    });
+  });
+  return refusing?.reason;
 }

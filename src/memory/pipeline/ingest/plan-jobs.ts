@@ -1,5 +1,5 @@
 import type { MessageData, Part } from 'genkit';
-import { jsonBytes } from '../../../json/size.ts';
+import { cutByBytes, jsonBytes } from '../../../json/size.ts';
 import { MessageLog } from '../../../session/log/message-log.ts';
 import { beginning } from '../../../session/log/transcript.ts';
 import type { MemoryFact } from '../../types.ts';
@@ -93,23 +93,11 @@ function smallPart(part: Part): Part {
  */
 export function factsInputs(source: JobSource, facts: readonly MemoryFact[], note: SourceNote): FactsInput[] {
   const inputs: FactsInput[] = [];
-  let part: MemoryFact[] = [];
-  let bytes = 0;
-  const end = () => {
-    if (part.length === 0) return;
+  for (const part of cutByBytes(facts, MAX_BYTES, MAX_FACTS)) {
     // With the type and the trust, so that an explicit statement of an implicit fact is new.
     const sha256 = sha256Of([source.type, source.trust, part, inputs.at(-1)?.sha256]);
     inputs.push({ version: 1, task: 'facts', source, facts: part, sha256 });
-    part = [];
-    bytes = 0;
-  };
-  for (const fact of facts) {
-    const size = jsonBytes(fact);
-    if (part.length >= MAX_FACTS || (part.length > 0 && bytes + size > MAX_BYTES)) end();
-    part.push(fact);
-    bytes += size;
   }
-  end();
   const isKnown = ({ sha256 }: FactsInput) => note.seen.includes(sha256);
   const last = inputs.at(-1);
   return !last || isKnown(last) ? [] : inputs.slice(inputs.findIndex((input) => !isKnown(input)));
