@@ -37,7 +37,7 @@ import { evaluateTasks, type TaskEvaluation, type TaskScores } from './evaluate-
 import { noteOutcome, removeMemory, restoreMemory } from './pipeline/commit/change-memory.ts';
 import { readDerived } from './pipeline/commit/derived-notes.ts';
 import { jobsOf } from './pipeline/records/list-all.ts';
-import { modelAsker, vectorsOf, type Generates } from './pipeline/ask-model.ts';
+import { vectorsOf, type Generates } from './pipeline/ask-model.ts';
 import { readConsent, writeConsent } from './pipeline/records/learning-state.ts';
 import { approveText, discardText, waitingTexts } from './rights/review.ts';
 import { checkIngest } from './pipeline/ingest/check-ingest.ts';
@@ -96,15 +96,14 @@ export class MemoryManager {
   readonly #stores = new Set<SnapshotStore>();
   readonly #sessions = new Set<MemorySessions>();
   /** Tracked until the worker is awake, because the caller of a trigger does not await it. */
-  readonly #ingestWhile: IngestWhile = (...of) => track(this.#enqueues, this.#ingest(...of));
+  readonly #ingestWhile: IngestWhile = (...of) => this.#track(this.#ingest(...of));
   readonly #backfillTools: BackfillTools = {
     check: (options) => this.#checkIngest(options),
     ingest: this.#ingestWhile,
   };
   readonly #jobs: ManagedJobs;
-  /** Enqueues under way. */
-  readonly #enqueues = new Set<Promise<unknown>>();
-  readonly #saving = new Set<Promise<unknown>>();
+  /** Enqueues and saves of an index that have not ended. */
+  readonly #running = new Set<Promise<unknown>>();
   readonly #uses = new LruCache<Map<string, string>>(MOST_USES);
   #refused = 0;
   #isClosed = false;
@@ -201,7 +200,7 @@ export class MemoryManager {
     const isWanted = async () =>
       (!procedure || (await this.#pipeline.isSuccess!({ scope, sourceId: source!.id, messages: messages! }))) &&
       (!isThere || (await isThere()));
-    return track(this.#enqueues, addJobs(this.#pipeline, options, isWanted));
+    return this.#track(addJobs(this.#pipeline, options, isWanted));
   }
 
   #checkIngest(options: IngestOptions): void {
@@ -350,7 +349,7 @@ export class MemoryManager {
      */
     approve: async (options: ScopeOption & { id: string }): Promise<IngestResult> => {
       const work = checkCall('quarantine.approve', options, { id: isAny }, ['id']);
-      const result = await track(this.#enqueues, approveText(this.#pipeline, work, options.id));
+      const result = await this.#track(approveText(this.#pipeline, work, options.id));
       return this.#workOn(work.scope, result, this.#pipeline.worker);
     },
     /** Removes a text for good. */
@@ -443,9 +442,8 @@ export class MemoryManager {
   }
 
   #removalOf(work: ScopeTarget, sourceId: string, snapshotIds: readonly string[] | undefined): SourceRemoval {
-    const removeJob = (job: MemoryJob) => this.#worker.remove(job, work.options);
-    const tools = { ask: modelAsker(this.#pipeline), removeJob };
-    return new SourceRemoval(this.#pipeline, work, { sourceId, snapshotIds }, tools);
+    const removeJob: MemoryWorker['remove'] = (...of) => this.#worker.remove(...of);
+    return new SourceRemoval(this.#pipeline, work, { sourceId, snapshotIds }, removeJob);
   }
 
   /**
@@ -561,9 +559,10 @@ export class MemoryManager {
 
   /** Resolves when this process enqueues nothing, works on no job and saves no index. */
   async settled(): Promise<void> {
-    while (this.#enqueues.size > 0) await Promise.allSettled(this.#enqueues);
-    await this.#worker.settled();
-    await Promise.all(this.#saving);
+    do {
+      await Promise.allSettled(this.#running);
+      await this.#worker.settled();
+    } while (this.#running.size > 0);
   }
 
   /** Stops the worker. Running jobs go back to the queue; the interrupted attempts do not count. The store stays open. */
@@ -637,7 +636,7 @@ export class MemoryManager {
     const saving = this.#search.saveIndex(id, options, LEAST_SAVED).catch((error: unknown) => {
       logger.warn(`The index of a memory scope was not saved; searches build it anew. ${describeThrown(error)}`);
     });
-    void track(this.#saving, saving);
+    void this.#track(saving);
   }
 
   #usesOf(scope: MemoryScope): Map<string, string> {
@@ -654,6 +653,14 @@ export class MemoryManager {
     return tenantScopeKey(this.store, id, options);
   }
 
+  /** Lets {@link MemoryManager.settled} wait for the work. */
+  #track<T>(work: Promise<T>): Promise<T> {
+    this.#running.add(work);
+    const end = () => this.#running.delete(work);
+    work.then(end, end);
+    return work;
+  }
+
   #assertOpen(): void {
     if (this.#isClosed) throw closed('memory manager');
   }
@@ -666,14 +673,6 @@ const isFact: OptionCheck = (value) => (typeof value === 'string' ? isText(value
 function checkNamedScope(method: string, options: { readonly scope?: MemoryScope }): void {
   if ('scope' in options && options.scope === undefined)
     throw invalidArgument(`${method}: scope is undefined. Leave it out for all scopes of the tenant.`);
-}
-
-/** Keeps the work in a set until it ends. */
-function track<T>(running: Set<Promise<unknown>>, work: Promise<T>): Promise<T> {
-  running.add(work);
-  const end = () => running.delete(work);
-  work.then(end, end);
-  return work;
 }
 
 /**

@@ -16,7 +16,7 @@ import { procedureOf } from '../pipeline/extract/procedures.ts';
 import { withoutEnd, strongestStatement } from '../pipeline/consolidate/working-memories.ts';
 import { REMOVE_DERIVED } from '../pipeline/commit/change-memory.ts';
 import { commitPlan } from '../pipeline/records/commit-plan.ts';
-import { MalformedAnswerError, vectorsOf, type AskModel } from '../pipeline/ask-model.ts';
+import { MalformedAnswerError, modelAsker, vectorsOf, type AskModel } from '../pipeline/ask-model.ts';
 import { readLearningState, sourceNoteOperation, splitOperation } from '../pipeline/records/learning-state.ts';
 import { quarantinedOf } from '../pipeline/records/quarantine-note.ts';
 import { removeTexts } from './review.ts';
@@ -24,6 +24,7 @@ import { withoutDeadJob, withRange } from '../pipeline/records/ranges.ts';
 import { coversRange, parseJobInput } from '../pipeline/records/job-input.ts';
 import { NOTES, type Pipeline } from '../pipeline/pipeline.ts';
 import { jobsOf, memoriesOf } from '../pipeline/records/list-all.ts';
+import type { MemoryWorker } from '../pipeline/jobs/worker.ts';
 import type { ScopeTarget } from '../scopes.ts';
 
 /** The most texts of one call of the embedder. */
@@ -53,12 +54,6 @@ interface Forgotten {
 /** By the id of a removed memory, its `supersededBy`. */
 type Removed = ReadonlyMap<string, string | undefined>;
 
-/** Functions of the manager for a {@link SourceRemoval}. */
-interface RemovalTools {
-  readonly ask: AskModel | undefined;
-  readonly removeJob: (job: MemoryJob) => Promise<boolean>;
-}
-
 /** The sources with jobs or quarantined texts. */
 export async function waitingSources(pipeline: Pipeline, { id, options }: ScopeTarget): Promise<Set<string>> {
   const found = new Set<string>();
@@ -73,19 +68,19 @@ export class SourceRemoval {
   readonly #pipeline: Pipeline;
   readonly #work: ScopeTarget;
   readonly #forgotten: Forgotten;
-  readonly #removeJob: RemovalTools['removeJob'];
+  readonly #removeJob: MemoryWorker['remove'];
   /** `undefined`: there is no model, or it does not answer. */
   #ask: AskModel | undefined;
   readonly #counts: ForgottenSource = { removed: 0, regenerated: 0, reinstated: 0, jobs: 0, quarantined: 0 };
   /** Memories that were made again, by what they were made of: a plan that is made again does not ask the model again. */
   readonly #made = new Map<string, PutMemory>();
 
-  constructor(pipeline: Pipeline, work: ScopeTarget, forgotten: Forgotten, tools: RemovalTools) {
+  constructor(pipeline: Pipeline, work: ScopeTarget, forgotten: Forgotten, removeJob: MemoryWorker['remove']) {
     this.#pipeline = pipeline;
     this.#work = work;
     this.#forgotten = forgotten;
-    this.#removeJob = tools.removeJob;
-    this.#ask = tools.ask;
+    this.#removeJob = removeJob;
+    this.#ask = modelAsker(pipeline);
   }
 
   async run(): Promise<ForgottenSource> {
@@ -113,27 +108,22 @@ export class SourceRemoval {
 
   /** Removes the jobs that read the source; from here on they can't commit. Their messages count as read, so they are not learned again. */
   async #forgetJobs(): Promise<void> {
-    const jobs = await this.#jobs();
+    const { id, options } = this.#work;
+    const jobs: MemoryJob[] = [];
+    for await (const job of jobsOf(this.#pipeline, { ...options, scope: id })) {
+      if (job.sourceId === this.#forgotten.sourceId && this.#isForgotten(parseJobInput(job).source)) jobs.push(job);
+    }
     if (jobs.length === 0) return;
     await this.#changeSourceNote(jobs);
     const deadline = this.#pipeline.now() + 2 * this.#pipeline.limits.leaseMs;
     for (const job of jobs) {
-      while (!(await this.#removeJob(job))) {
+      while (!(await this.#removeJob(job, options))) {
         if (this.#pipeline.now() > deadline)
           throw unavailable('A worker still reads the source: try again in a moment.');
         await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
       }
       this.#counts.jobs++;
     }
-  }
-
-  async #jobs(): Promise<MemoryJob[]> {
-    const found: MemoryJob[] = [];
-    const { id, options } = this.#work;
-    for await (const job of jobsOf(this.#pipeline, { ...options, scope: id })) {
-      if (job.sourceId === this.#forgotten.sourceId && this.#isForgotten(parseJobInput(job).source)) found.push(job);
-    }
-    return found;
   }
 
   async #changeSourceNote(jobs: readonly MemoryJob[]): Promise<void> {
@@ -155,10 +145,9 @@ export class SourceRemoval {
   }
 
   async #forgetMemories(): Promise<void> {
-    const { store } = this.#pipeline;
     const { id, options } = this.#work;
     const plan = async () => {
-      const revision = await store.revision(id, options);
+      const revision = await this.#pipeline.store.revision(id, options);
       return { revision, steps: await this.#replace(await this.#affected()) };
     };
     await commitPlan(this.#pipeline, this.#work, plan, (operations) => this.#count(operations));
