@@ -1,7 +1,7 @@
 import { GenkitError } from 'genkit';
 import { isAborted } from '../../../errors.ts';
 import { cutByBytes, jsonBytes } from '../../../json/size.ts';
-import type { MemoryDraft, MemoryJob, MemoryJobHold, MemoryOperation } from '../../../store/memory/contract.ts';
+import type { MemoryDraft, MemoryJob, MemoryJobHold, PutMemory } from '../../../store/memory/contract.ts';
 import { memoryScope, targetOf, type ScopeTarget } from '../../scopes.ts';
 import type { MemoryChangeCounts } from '../../types.ts';
 import { consolidate, type Consolidated } from '../consolidate/consolidate.ts';
@@ -41,16 +41,22 @@ export type JobOutcome = 'done' | 'dropped';
 /** Why a job is removed without a further commit of memories. */
 type DropReason = 'erased' | 'no-consent' | 'forgotten' | 'known';
 
+/** The candidates of a commit, compared with the known memories. */
+interface Compared extends Consolidated {
+  readonly puts: readonly PutMemory[];
+  /** The candidates of later commits. */
+  readonly later: readonly Candidate[];
+}
+
 /** One commit of a job. */
 interface Step {
   readonly state: LearningState;
   readonly input: JobInput;
   /** With the first commit of a part, which also writes the summary, unless a later attempt has to learn again. */
   readonly learned: Learned | undefined;
-  readonly puts: readonly MemoryOperation[];
+  readonly compared: Compared;
   /** Texts that the guards keep back. */
   readonly waiting: readonly Quarantined[];
-  readonly result: Consolidated;
   readonly rest: SplitJob;
   readonly derived: Derived;
   readonly isPartDone: boolean;
@@ -79,9 +85,8 @@ class JobRun {
   readonly #work: JobWork;
   readonly #hold: MemoryJobHold;
   readonly #input: JobInput;
-  #learned: Learned | undefined;
-  /** The summary and the messages that {@link JobRun.#learned} was learned from. */
-  #learnedFrom: string | undefined;
+  /** What was learned last, and from which summary and messages. */
+  #last: { readonly from: string; readonly learned: Learned } | undefined;
   /** What this run's last commit left; empty if it is in a note. */
   #rest: SplitJob | undefined;
   readonly #counts: MemoryChangeCounts = { created: 0, updated: 0, invalidated: 0, ignored: 0, quarantined: 0 };
@@ -162,78 +167,69 @@ class JobRun {
     const derived = summary || profile ? await readDerived(this.#pipeline, this.#work) : {};
     const part = partKey(input);
     const split = [state.split, this.#rest].find((one) => one && one.part === part);
-    // Learns again if the summary or the unread messages have changed: a removed one must not come back through an earlier result.
-    const learnedFrom = JSON.stringify([derived.summary, part]);
-    if (this.#learnedFrom !== learnedFrom) this.#learned = undefined;
-    this.#learnedFrom = learnedFrom;
-    const learned = split
-      ? undefined
-      : (this.#learned ??= await learn(this.#pipeline, this.#work, input, derived.summary));
+    const learned = split ? undefined : await this.#learn(input, derived.summary);
     const { commits, candidates, quarantined, invalidated } = split ?? { ...learned!, commits: 0, invalidated: 0 };
     // An approved fact may replace any number of memories.
-    const mostInvalidations = input.isApproved ? Infinity : limits.maxInvalidations;
+    const mostInvalidations = input.isApproved ? Infinity : limits.maxInvalidations - invalidated;
+    const compared = await this.#compare(candidates, mostInvalidations);
     const [waiting = [], ...laterTexts] = cutByBytes(quarantined, MOST_TEXT_BYTES);
-    for (let most = Math.min(MOST_CANDIDATES, candidates.length); ;) {
-      const result = await this.#consolidate(candidates.slice(0, most), mostInvalidations - invalidated);
-      const puts = await this.#puts(result.working.changed);
-      // Memories have all their sources, which may be large.
-      const bytes = jsonBytes(puts);
-      if (most > 1 && bytes > MOST_PUT_BYTES) {
-        most = Math.max(1, Math.floor((most * MOST_PUT_BYTES) / bytes));
-        continue;
-      }
-      const rest: SplitJob = {
-        part,
-        commits: commits + 1,
-        candidates: candidates.slice(most),
-        quarantined: laterTexts.flat(),
-        invalidated: invalidated + result.working.counts.invalidated,
-      };
-      const isPartDone = rest.candidates.length === 0 && rest.quarantined.length === 0;
-      const isLast = isPartDone && !hasMore;
-      await this.#commit({ state, input, learned, puts, waiting, result, rest, derived, isPartDone, isLast });
-      return isLast;
-    }
+    const rest: SplitJob = {
+      part,
+      commits: commits + 1,
+      candidates: compared.later,
+      quarantined: laterTexts.flat(),
+      invalidated: invalidated + compared.working.counts.invalidated,
+    };
+    const isPartDone = rest.candidates.length === 0 && rest.quarantined.length === 0;
+    const isLast = isPartDone && !hasMore;
+    await this.#commit({ state, input, learned, compared, waiting, rest, derived, isPartDone, isLast });
+    return isLast;
   }
 
-  #consolidate(candidates: readonly Candidate[], maxInvalidations: number): Promise<Consolidated> {
+  /**
+   * Learns from an input, but not again after a refused commit. Learns again if the summary or the unread messages have changed: a removed
+   * one must not come back through an earlier result.
+   */
+  async #learn(input: JobInput, summary: string | undefined): Promise<Learned> {
+    const from = JSON.stringify([summary, partKey(input)]);
+    if (this.#last?.from !== from)
+      this.#last = { from, learned: await learn(this.#pipeline, this.#work, input, summary) };
+    return this.#last.learned;
+  }
+
+  /** Compares as many of the candidates as fit into a commit. */
+  async #compare(candidates: readonly Candidate[], maxInvalidations: number): Promise<Compared> {
     const { nearest, store, now } = this.#pipeline;
     const { scope, id, options, ask, signal, guard } = this.#work;
-    return consolidate({
-      candidates,
-      nearest: ({ text, kind }) => nearest(scope, text, { kind, abortSignal: signal }),
-      get: (ids) => store.get(id, ids, options),
-      ask,
-      guard,
-      maxInvalidations,
-      now: now(),
-    });
+    for (let most = Math.min(MOST_CANDIDATES, candidates.length); ;) {
+      const consolidated = await consolidate({
+        candidates: candidates.slice(0, most),
+        nearest: ({ text, kind }) => nearest(scope, text, { kind, abortSignal: signal }),
+        get: (ids) => store.get(id, ids, options),
+        ask,
+        guard,
+        maxInvalidations,
+        now: now(),
+      });
+      const puts = await this.#puts(consolidated.working.changed);
+      // Memories have all their sources, which may be large.
+      const bytes = jsonBytes(puts);
+      if (most <= 1 || bytes <= MOST_PUT_BYTES) return { ...consolidated, puts, later: candidates.slice(most) };
+      most = Math.max(1, Math.floor((most * MOST_PUT_BYTES) / bytes));
+    }
   }
 
   /**
    * Commits the result with the profile, and keeps what remains in a note, so that the model finds the facts only once. The last commit of a
    * part also writes what was read, and the last one of all removes the job.
    */
-  async #commit({
-    state,
-    input,
-    learned,
-    puts,
-    waiting,
-    result,
-    rest,
-    derived,
-    isPartDone,
-    isLast,
-  }: Step): Promise<void> {
+  async #commit(step: Step): Promise<void> {
+    const { state, input, learned, compared, waiting, rest, derived, isPartDone, isLast } = step;
     const { store, now, report, saveIndex, usesOf } = this.#pipeline;
-    const { scope, id, options, job } = this.#work;
-    const { working } = result;
+    const { scope, id, options, job, guard } = this.#work;
+    const { working, quarantined, puts } = compared;
     const at = new Date(now()).toISOString();
-    const texts = [
-      ...waiting,
-      ...result.quarantined.map(({ candidate, reason }) => ({ candidate, reason, at, source: input.source })),
-    ];
+    const texts = [...waiting, ...quarantined.map((one) => ({ ...one, at, source: input.source }))];
     const current = { ...state.note, seen: state.note.seen.filter((sha256) => !working.outdated.has(sha256)) };
     const left = splitOperation(job.id, isPartDone ? undefined : rest);
     const isKept = isPartDone || left.value !== undefined;
@@ -242,25 +238,15 @@ class JobRun {
       ...puts,
       ...quarantineNotes(textsKey(job.id, rest), texts),
       sourceNoteOperation(job.sourceId, isPartDone ? withInput(current, input, job.id, true) : current),
-      ...(learned && isPartDone && !state.split ? [] : [left]),
-      ...(await derivedNotes(
-        this.#pipeline,
-        this.#work,
-        input.isApproved ? undefined : this.#work.guard,
-        derived,
-        news,
-      )),
+      ...(isPartDone && !state.split ? [] : [left]),
+      ...(await derivedNotes(this.#pipeline, this.#work, input.isApproved ? undefined : guard, derived, news)),
     ];
-    await store.commit(id, operations, {
-      ...options,
-      expectedRevision: state.revision,
-      ...(isLast && { job: this.#hold }),
-      now: now(),
-    });
+    const hold = isLast ? this.#hold : undefined;
+    await store.commit(id, operations, { ...options, expectedRevision: state.revision, job: hold, now: now() });
     // In a note: if that is gone, another worker has finished the part.
     const noted: SplitJob = { ...rest, candidates: [], quarantined: [] };
     this.#rest = isPartDone ? undefined : isKept ? noted : rest;
-    for (const operation of operations) if (operation.op === 'put') usesOf(scope).delete(operation.memory.id);
+    for (const { memory } of puts) usesOf(scope).delete(memory.id);
     const ignored = working.counts.ignored + (learned?.ignored ?? 0);
     const counts = { ...working.counts, ignored, quarantined: texts.length };
     for (const [name, count] of Object.entries(counts)) this.#counts[name as keyof MemoryChangeCounts] += count;
@@ -269,15 +255,11 @@ class JobRun {
   }
 
   /** Writes the changed memories with their vectors, and the last use of others. */
-  async #puts(changed: readonly MemoryDraft[]): Promise<MemoryOperation[]> {
+  async #puts(changed: readonly MemoryDraft[]): Promise<PutMemory[]> {
     const { scope, id, options, signal } = this.#work;
     const texts = changed.map(({ text }) => text);
     const vectors = await vectorsOf(this.#pipeline, texts, signal);
-    const puts = changed.map((memory, i): MemoryOperation => ({
-      op: 'put',
-      memory,
-      ...(vectors && { vector: vectors[i]! }),
-    }));
+    const puts = changed.map((memory, i): PutMemory => ({ op: 'put', memory, vector: vectors?.[i] }));
     const uses = this.#pipeline.usesOf(scope);
     const others = [...uses.keys()].filter((used) => changed.every((one) => one.id !== used)).slice(0, MOST_USES);
     if (others.length === 0) return puts;
