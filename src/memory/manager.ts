@@ -42,7 +42,7 @@ import { readConsent, writeConsent } from './pipeline/records/learning-state.ts'
 import { approveText, discardText, waitingTexts } from './rights/review.ts';
 import { checkIngest } from './pipeline/ingest/check-ingest.ts';
 import { addJobs, type Enqueued, type IngestWhile } from './pipeline/ingest/ingest.ts';
-import { markAsRead, rangesOfScope, rangesOfSession, withoutLearned } from './pipeline/ingest/mark-as-read.ts';
+import { markAsRead, rangesOf, withoutLearned } from './pipeline/ingest/mark-as-read.ts';
 import { KnownSessions } from './pipeline/jobs/known-sessions.ts';
 import { noteJobs, removeJobs, type ManagedJobs, type MemorySessions } from './pipeline/jobs/process-jobs.ts';
 import { MemoryWorker } from './pipeline/jobs/worker.ts';
@@ -92,9 +92,8 @@ export class MemoryManager {
   readonly #pipeline: Pipeline;
   readonly #worker: MemoryWorker;
   readonly #search: MemorySearch;
-  /** The stores of the agents with this memory. */
-  readonly #stores = new Set<SnapshotStore>();
-  readonly #sessions = new Set<MemorySessions>();
+  /** The stores of the agents with this memory, and their sessions. */
+  readonly #places = { stores: new Set<SnapshotStore>(), sessions: new Set<MemorySessions>() };
   /** Tracked until the worker is awake, because the caller of a trigger does not await it. */
   readonly #ingestWhile: IngestWhile = (...of) => this.#track(this.#ingest(...of));
   readonly #backfillTools: BackfillTools = {
@@ -132,7 +131,7 @@ export class MemoryManager {
     const known = new KnownSessions((scope) => this.#keyOf(scope));
     const enqueue: IngestWhile = (...of) => this.#enqueue(...of);
     this.#jobs = {
-      sessions: this.#sessions,
+      sessions: this.#places.sessions,
       onIdleMs: settings.triggers.onIdleMs,
       backfill: (of) => backfillSessions({ ...this.#backfillTools, ingest: enqueue, known }, of),
       attempt: (...of) => this.#worker.attempt(...of),
@@ -174,10 +173,10 @@ export class MemoryManager {
   async #ingestSession(options: IngestOptions, sessionId: string): Promise<IngestResult> {
     const { scope, memories } = options;
     if (memories || options.messages) throw invalidArgument("'sessionId' is in place of 'messages' and 'memories'.");
-    if (this.#stores.size === 0)
+    if (this.#places.stores.size === 0)
       throw failedPrecondition('To read a session, an agent needs this memory, and a store that lists sessions.');
     const read = async () => {
-      for (const store of this.#stores) {
+      for (const store of this.#places.stores) {
         const session = await readSession(store, scope, sessionId);
         if (session) return session;
       }
@@ -322,12 +321,7 @@ export class MemoryManager {
     set: async (scope: MemoryScope, consent: 'on' | 'off'): Promise<void> => {
       const work = targetOf(scope);
       const isBack = consent === 'on' && (await readConsent(this.#pipeline, work)) === 'off';
-      if (isBack) {
-        const sessions = await this.#rangesOf(work, (error) => {
-          throw error;
-        });
-        await markAsRead(this.#pipeline, work, sessions);
-      }
+      if (isBack) await markAsRead(this.#pipeline, work, await rangesOf(work, this.#places));
       await writeConsent(this.#pipeline, work, consent);
     },
     /** The scope's own answer, else the manager's option `consent`. */
@@ -418,7 +412,7 @@ export class MemoryManager {
     ]);
     const { source, snapshotIds } = options;
     if (snapshotIds === undefined) {
-      const sessions = await rangesOfSession(work, this.#stores, source);
+      const sessions = await rangesOf(work, this.#places, { sessionId: source });
       await markAsRead(this.#pipeline, work, sessions, withoutLearned);
     }
     return this.#removalOf(work, source, snapshotIds).run();
@@ -435,10 +429,6 @@ export class MemoryManager {
     const { sources } = options;
     const waiting = await waitingSources(this.#pipeline, work);
     for (const source of sources) if (waiting.has(source)) await this.#removalOf(work, source, undefined).runWaiting();
-  }
-
-  #rangesOf(work: ScopeTarget, onError: (error: unknown) => void): ReturnType<typeof rangesOfScope> {
-    return rangesOfScope(work, { stores: this.#stores, sessions: this.#sessions }, onError);
   }
 
   #removalOf(work: ScopeTarget, sourceId: string, snapshotIds: readonly string[] | undefined): SourceRemoval {
@@ -515,7 +505,7 @@ export class MemoryManager {
     this.#uses.delete(this.#keyOf(work.scope));
     // Read before, so that a turn that ends meanwhile can hardly learn what is to be erased.
     const errors: unknown[] = [];
-    const sessions = await this.#rangesOf(work, (error) => errors.push(error));
+    const sessions = await rangesOf(work, this.#places, { onError: (error) => errors.push(error) });
     const erasure = await this.store.erase(work.id, work.options);
     await markAsRead(this.#pipeline, work, sessions);
     if (errors.length > 0) throw errors[0];
@@ -586,8 +576,7 @@ export class MemoryManager {
       findByWords: (scope: MemoryScope, text: string, abortSignal: AbortSignal) =>
         this.#nearest(scope, text, { abortSignal }, 'words'),
       ingest: this.#ingestWhile,
-      stores: this.#stores,
-      sessions: this.#sessions,
+      ...this.#places,
     };
     return new Attachment(this, parts, options);
   }

@@ -36,18 +36,20 @@ interface SessionPlaces {
 /**
  * All messages that the sessions of a scope have now.
  *
- * @param onError Gets the error of a session that can't be read; unless it throws, the others are read.
+ * @param options.sessionId Only of this session. Default: of all.
+ * @param options.onError Gets the error of a session that can't be read, and the others are read. Default: the error is thrown.
  */
-export async function rangesOfScope(
+export async function rangesOf(
   work: ScopeTarget,
   places: SessionPlaces,
-  onError: (error: unknown) => void,
+  { sessionId: only, onError }: { sessionId?: string; onError?: (error: unknown) => void } = {},
 ): Promise<SessionRanges[]> {
   const found: SessionRanges[] = [];
   try {
-    for await (const { store, sessionId } of sessionsOf(work, places))
+    for await (const { store, sessionId } of sessionsOf(work, places, only))
       await rangesIn(store, work, sessionId).then((one) => found.push(one), onError);
   } catch (error) {
+    if (!onError) throw error;
     onError(error);
   }
   return found;
@@ -57,10 +59,10 @@ export async function rangesOfScope(
 async function* sessionsOf(
   { scope, id, options }: ScopeTarget,
   { stores, sessions }: SessionPlaces,
+  only = id.scope === 'session' ? id.sessionId : undefined,
 ): AsyncGenerator<{ store: SnapshotStore; sessionId: string }> {
-  if (id.scope === 'session') {
-    const { sessionId } = id;
-    for (const store of stores) if (await readSession(store, scope, sessionId)) yield { store, sessionId };
+  if (only !== undefined) {
+    for (const store of stores) if (await readSession(store, scope, only)) yield { store, sessionId: only };
   } else if (id.scope === 'user') {
     const owned = { ...options, ownerId: id.userId };
     for (const store of stores)
@@ -74,18 +76,6 @@ async function* sessionsOf(
       }
     }
   }
-}
-
-/** All messages that a session has now. Nothing, if the scope has no such session. */
-export async function rangesOfSession(
-  work: ScopeTarget,
-  stores: Iterable<SnapshotStore>,
-  sessionId: string,
-): Promise<SessionRanges[]> {
-  const found: SessionRanges[] = [];
-  for (const store of stores)
-    if (await readSession(store, work.scope, sessionId)) found.push(await rangesIn(store, work, sessionId));
-  return found;
 }
 
 /** The messages of all branches, because a user may continue any of them. */
