@@ -76,15 +76,15 @@ export class MemoryWorker {
   }
 
   /** One attempt at one job; `undefined` when none is due. */
-  async attempt(options: Options, scope?: MemoryScopeId): Promise<{ attempt: Attempt; job: MemoryJob } | undefined> {
+  async attempt(options: Options): Promise<{ attempt: Attempt; job: MemoryJob } | undefined> {
     if (this.#closing.signal.aborted) return undefined;
-    return this.#track(this.#pipeline.store.tenant(options), this.#attempt(options, scope));
+    return this.#track(this.#pipeline.store.tenant(options), this.#attempt(options));
   }
 
   async #attempt(options: Options, scope?: MemoryScopeId): Promise<{ attempt: Attempt; job: MemoryJob } | undefined> {
     const { store, limits, now } = this.#pipeline;
-    const claim = { ...options, owner: this.#owner, leaseMs: limits.leaseMs, now: now(), ...(scope && { scope }) };
-    const job = await store.claimJob(claim);
+    const claim = { ...options, owner: this.#owner, leaseMs: limits.leaseMs, now: now() };
+    const job = await store.claimJob({ ...claim, scope });
     return job && { attempt: await this.#carryOut(job, options), job };
   }
 
@@ -243,23 +243,19 @@ export class MemoryWorker {
         : 'A function of the application threw something that is no Error.';
     const wait = Math.min(limits.backOffMs * 2 ** (job.attempts - 1), limits.maxBackOffMs) * (0.5 + random());
     const due = now() + wait;
-    const dueAt = new Date(due).toISOString();
     if (isLast) {
       await noteDeadJob(this.#pipeline, job, options).catch((fault: unknown) => {
         logger.warn(`Later memory jobs may have the messages of a dead one as well. ${describeThrown(fault)}`);
       });
     }
-    const isChanged = await this.#change(
-      job,
-      options,
-      isLast ? { to: 'dead', error: text } : { to: 'waiting', dueAt, error: text },
-    );
-    if (!isChanged) return 'done';
+    const change = isLast ? { to: 'dead' as const } : { to: 'waiting' as const, dueAt: new Date(due).toISOString() };
+    if (!(await this.#change(job, options, { ...change, error: text }))) return 'done';
     if (!isLast) this.#wakeAt(due, options);
     const scope = memoryScope(job.scope, options.context);
     const { id: jobId, sourceId, attempts } = job;
-    report({ type: isLast ? 'dead' : 'failed', scope, sourceId, jobId, attempts, error: text });
-    return isLast ? 'dead' : 'failed';
+    const type = isLast ? 'dead' : 'failed';
+    report({ type, scope, sourceId, jobId, attempts, error: text });
+    return type;
   }
 
   /** Returns false if this worker no longer holds the job, because it is done, removed, or taken by another, or if the store fails. */
