@@ -44,7 +44,7 @@ import { checkIngest } from './pipeline/ingest/check-ingest.ts';
 import { addJobs, type Enqueued, type IngestWhile } from './pipeline/ingest/ingest.ts';
 import { markAsRead, rangesOf, withoutLearned } from './pipeline/ingest/mark-as-read.ts';
 import { KnownSessions } from './pipeline/jobs/known-sessions.ts';
-import { noteJobs, removeJobs, type ManagedJobs, type MemorySessions } from './pipeline/jobs/process-jobs.ts';
+import { managedJobsOf, type ManagedJobs, type MemorySessions } from './pipeline/jobs/process-jobs.ts';
 import { MemoryWorker } from './pipeline/jobs/worker.ts';
 import { checkCall, type Pipeline } from './pipeline/pipeline.ts';
 import { discardJob } from './pipeline/jobs/discard-job.ts';
@@ -137,7 +137,7 @@ export class MemoryManager {
       attempt: (...of) => this.#worker.attempt(...of),
       settled: (of) => this.#worker.settled(of),
     };
-    for (const holder of [ai.registry, this]) noteJobs(holder, this.#jobs);
+    for (const holder of [ai.registry, this]) managedJobsOf(holder).add(this.#jobs);
   }
 
   /**
@@ -558,7 +558,7 @@ export class MemoryManager {
   /** Stops the worker. Running jobs go back to the queue; the interrupted attempts do not count. The store stays open. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const holder of [this.#pipeline.ai.registry, this]) removeJobs(holder, this.#jobs);
+    for (const holder of [this.#pipeline.ai.registry, this]) managedJobsOf(holder).delete(this.#jobs);
     await this.#worker.close();
     await this.settled();
   }

@@ -34,18 +34,12 @@ export interface ManagedJobs {
   readonly settled: MemoryWorker['settled'];
 }
 
-type Managing = object & { [MANAGED]?: ManagedJobs[] };
+type Managing = object & { [MANAGED]?: Set<ManagedJobs> };
 
-/** Attaches jobs to the Genkit instance or the manager, so that `processMemoryJobs` finds them. */
-export function noteJobs(holder: Managing, jobs: ManagedJobs): void {
-  const known = holder[MANAGED] ?? [];
-  Object.defineProperty(holder, MANAGED, { value: [...known, jobs], configurable: true });
-}
-
-/** Detaches the jobs of a closed manager. */
-export function removeJobs(holder: Managing, jobs: ManagedJobs): void {
-  const known = holder[MANAGED] ?? [];
-  Object.defineProperty(holder, MANAGED, { value: known.filter((one) => one !== jobs), configurable: true });
+/** The jobs of the open managers of a Genkit instance, or of a manager. `processMemoryJobs` finds them here. */
+export function managedJobsOf(holder: Managing): Set<ManagedJobs> {
+  if (!holder[MANAGED]) Object.defineProperty(holder, MANAGED, { value: new Set<ManagedJobs>() });
+  return holder[MANAGED]!;
 }
 
 /** Options of {@link processMemoryJobs}. */
@@ -78,10 +72,9 @@ export async function processMemoryJobs(
   const { context, withinMs = 540_000, sessionsWithinMs = 86_400_000 } = options;
   const result: ProcessMemoryJobsResult = { done: 0, failed: 0, dead: 0, found: 0 };
   const at = context ? { context } : {};
-  const managed = managedJobs(ai);
   const end = Date.now() + withinMs;
   const errors: unknown[] = [];
-  for (const { sessions, onIdleMs, backfill, attempt, settled } of managed) {
+  for (const { sessions, onIdleMs, backfill, attempt, settled } of openJobs(ai)) {
     const idleMs = onIdleMs || IDLE_MS;
     const isIdle = ({ updatedAt }: SessionSummary) => Date.now() - Date.parse(updatedAt) >= idleMs;
     for (const { store, agents, scopeOf } of sessions) {
@@ -115,13 +108,13 @@ export async function processMemoryJobs(
   return result;
 }
 
-function managedJobs(ai: unknown): readonly ManagedJobs[] {
+function openJobs(ai: unknown): readonly ManagedJobs[] {
   const { registry } = (ai ?? {}) as { readonly registry?: unknown };
   const isGenkit = typeof registry === 'object' && registry !== null;
   const jobs = ((isGenkit ? registry : ai) as Managing | null | undefined)?.[MANAGED];
   if (!jobs && !isGenkit)
     throw invalidArgument('processMemoryJobs needs the Genkit instance with the memory managers, or one of them.');
-  if (jobs?.length) return jobs;
+  if (jobs?.size) return [...jobs];
   throw failedPrecondition(
     'processMemoryJobs found no open memory manager: call memoryManager(ai, { ... }) with this Genkit instance first.',
   );
