@@ -28,6 +28,14 @@ interface Read {
   readonly job: readonly DocumentSnapshot[];
 }
 
+/** What a commit changes. */
+interface Change {
+  readonly removed: readonly DocumentSnapshot[];
+  readonly writes: DocumentWrite[];
+  readonly revision: number;
+  readonly expires: number | null;
+}
+
 /**
  * Commits to one scope. One request reads the head, the affected memories and the job; another one writes everything. Every commit writes
  * the head, provided that it has not changed since it was read; so of two concurrent commits one fails and is decided again.
@@ -58,7 +66,8 @@ export class ScopeCommits {
       if (read.head.commit === 0) return 0;
       const removed = documents.filter((document) => isKept(document, read.head));
       const expires = documents.length === PAGE ? now : ((next?.get('expires') as number | undefined) ?? null);
-      await this.#write(read, { removed, writes: [], raises: removed.length > 0, expires });
+      const revision = read.head.revision + Number(removed.length > 0);
+      await this.#write(read, { removed, writes: [], revision, expires });
       return removed.length;
     });
   }
@@ -93,15 +102,11 @@ export class ScopeCommits {
     }
     for (const note of notes) {
       const ref = this.#collection('notes').doc(noteName(note));
-      const isRemoval = note.value === undefined;
-      writes.push(
-        isRemoval
-          ? { kind: 'drop', ref }
-          : { kind: 'set', ref, data: await noteFields(note, head.commit + 1, reader.sealer) },
-      );
+      if (note.value === undefined) writes.push({ kind: 'drop', ref });
+      else writes.push({ kind: 'set', ref, data: await noteFields(note, head.commit + 1, reader.sealer) });
     }
     const removed = read.memories.filter((document) => removedNames.has(document.id) && isKept(document, head));
-    await this.#write(read, { removed, writes, raises: raisesRevision, expires });
+    await this.#write(read, { removed, writes, revision, expires });
     return { revision };
   }
 
@@ -117,22 +122,8 @@ export class ScopeCommits {
     };
   }
 
-  async #write(
-    { document, head }: Read,
-    {
-      removed,
-      writes,
-      raises,
-      expires,
-    }: {
-      removed: readonly DocumentSnapshot[];
-      writes: DocumentWrite[];
-      raises: boolean;
-      expires: number | null;
-    },
-  ): Promise<void> {
+  async #write({ document, head }: Read, { removed, writes, revision, expires }: Change): Promise<void> {
     const { database } = this.#data;
-    const revision = head.revision + Number(raises);
     const isReset = removed.length > 0;
     const written = new Set(writes.map(({ ref }) => ref.path));
     if (isReset) {
@@ -145,15 +136,8 @@ export class ScopeCommits {
         writes.push({ kind: 'drop', ref: this.#collection('revisions').doc(revisionName(memory.id, n)) });
       }
     }
-    const next = {
-      ...head,
-      key: this.#key,
-      commit: head.commit + 1,
-      revision,
-      expires,
-      ...(isReset && { reset: revision }),
-    };
-    const data = headFields(next);
+    const reset = isReset ? revision : head.reset;
+    const data = headFields({ ...head, key: this.#key, commit: head.commit + 1, revision, reset, expires });
     const { ref, updateTime: at } = document;
     await database.commit([at ? { kind: 'update', ref, data, at } : { kind: 'create', ref, data }, ...writes]);
   }
