@@ -40,9 +40,10 @@ export class ScopeMemories {
     return this.#revision;
   }
 
-  /** How many memories there are. */
-  get size(): number {
-    return this.#memories.size;
+  /** How many memories there are, and how many earlier versions of them. */
+  get counts(): { readonly memories: number; readonly revisions: number } {
+    const memories = this.#memories.size;
+    return { memories, revisions: this.versions().length - memories };
   }
 
   /** Sets the revisions, which do not follow from the versions. */
@@ -74,13 +75,10 @@ export class ScopeMemories {
     if (removed.length > 0) this.#resetRevision = revision;
   }
 
-  /** Removes all memories. Returns how many there were, and how many earlier versions of them. */
-  clear(): { memories: number; revisions: number } {
-    const memories = this.size;
-    const revisions = this.versions().length - memories;
+  /** Removes all memories. */
+  clear(): void {
     this.#memories.clear();
     this.#resetRevision = ++this.#revision;
-    return { memories, revisions };
   }
 
   /** All versions of all memories, in their order. */

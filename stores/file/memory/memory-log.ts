@@ -70,7 +70,10 @@ export class MemoryLog {
 
   /** The last commit; reads the end of the log. */
   async tail(): Promise<LogTail> {
-    const bytes = await readEnd(this.#shared.folder, this.path, 'last', LONGEST_TAIL);
+    const { folder } = this.#shared;
+    const bytes = await reading(folder, this.path, (fd, { size }) =>
+      readPart(folder.fs, fd, Math.max(0, size - LONGEST_TAIL), size),
+    );
     if (!bytes) return NO_TAIL;
     const end = bytes.lastIndexOf(10) + 1;
     const start = end < 2 ? 0 : bytes.lastIndexOf(10, end - 2) + 1;
@@ -151,48 +154,53 @@ export class MemoryLog {
 
   /** The scope that the log is about; `undefined`: none, it was erased or is not there. */
   static async scopeOf(folder: StoreFolder, home: string): Promise<string | undefined> {
-    const bytes = await readEnd(folder, join(home, 'log.jsonl'), 'first', LONGEST_HEADER);
-    return parseHeader(bytes?.subarray(0, bytes.indexOf(10) + 1) ?? Buffer.alloc(0)) ?? undefined;
+    const bytes = await reading(folder, join(home, 'log.jsonl'), (fd, { size }) =>
+      readPart(folder.fs, fd, 0, Math.min(size, LONGEST_HEADER)),
+    );
+    return (bytes && parseHeader(bytes.subarray(0, bytes.indexOf(10) + 1))) ?? undefined;
   }
 
   async #load(): Promise<LoadedLog> {
     const { folder, loaded } = this.#shared;
     const known = loaded.get(this.path);
-    const fd = openToRead(folder, this.path);
-    if (fd === undefined) {
-      loaded.delete(this.path);
-      return { inode: 0, memories: new ScopeMemories(this.#scope), end: 0, tail: NO_TAIL };
-    }
     try {
-      const { ino, size } = folder.fs.statOpen(fd);
-      if (known?.inode === ino && known.end === size) return known;
-      // The last tail that was read must still be there: an inode alone may be that of a later file.
-      const last = known ? formatTail(known.tail) : '';
-      const start = known?.inode === ino && known.end < size ? known.end - last.length : 0;
-      const bytes = await readPart(folder.fs, fd, start, size);
-      const isSame = start > 0 && bytes.toString('latin1', 0, last.length) === last;
-      if (start > 0 && !isSame) {
-        loaded.delete(this.path);
-        return await this.#load();
-      }
-      const log = isSame
-        ? known!
-        : { inode: ino, memories: new ScopeMemories(this.#scope), end: this.#endOfHeader(bytes), tail: NO_TAIL };
-      await this.#apply(log, bytes, start);
-      loaded.set(this.path, log, Math.max(1, log.end));
-      return log;
+      const log = await reading(folder, this.path, async (fd, { ino, size }) => {
+        if (known?.inode !== ino || known.end > size) return this.#readTo(fd, size, this.#newLog(ino));
+        if (known.end === size) return known;
+        // An inode alone may be that of a later file.
+        const isSame = await this.#hasTailAt(fd, known.end, known.tail);
+        return this.#readTo(fd, size, isSame ? known : this.#newLog(ino));
+      });
+      if (log) loaded.set(this.path, log, Math.max(1, log.end));
+      else loaded.delete(this.path);
+      return log ?? this.#newLog(0);
     } catch (error) {
       loaded.delete(this.path);
       throw error;
-    } finally {
-      closeQuietly(folder.fs, fd);
     }
   }
 
-  #endOfHeader(bytes: Buffer): number {
-    const end = bytes.indexOf(10) + 1;
-    if (parseHeader(bytes.subarray(0, end)) === undefined) throw this.#damaged();
-    return end;
+  #newLog(inode: number): LoadedLog {
+    return { inode, memories: new ScopeMemories(this.#scope), end: 0, tail: NO_TAIL };
+  }
+
+  /** Reads what is behind `log.end`. */
+  async #readTo(fd: number, size: number, log: LoadedLog): Promise<LoadedLog> {
+    const start = log.end;
+    const bytes = await readPart(this.#shared.folder.fs, fd, start, size);
+    if (start === 0) {
+      log.end = bytes.indexOf(10) + 1;
+      if (parseHeader(bytes.subarray(0, log.end)) === undefined) throw this.#damaged();
+    }
+    await this.#apply(log, bytes, start);
+    return log;
+  }
+
+  /** Whether a commit with this tail ends at a position. */
+  async #hasTailAt(fd: number, end: number, tail: LogTail): Promise<boolean> {
+    const expected = Buffer.from(formatTail(tail));
+    const bytes = await readPart(this.#shared.folder.fs, fd, Math.max(0, end - expected.length), end);
+    return bytes.equals(expected);
   }
 
   /** Applies the commits behind `log.end`. */
@@ -232,10 +240,7 @@ export class MemoryLog {
   /** What changed after a revision, read from the end of the log; `undefined`: all of it has to be read. */
   async #readBackTo(since: number): Promise<MemoryChanges | undefined> {
     const { folder } = this.#shared;
-    const fd = openToRead(folder, this.path);
-    if (fd === undefined) return undefined;
-    try {
-      const { size } = folder.fs.statOpen(fd);
+    return reading(folder, this.path, async (fd, { size }) => {
       const current = new Map<string, MemoryVersion>();
       let last: LogTail | undefined;
       for (let end = size; ;) {
@@ -256,20 +261,16 @@ export class MemoryLog {
       const changed = [...current.values()].filter((version) => version.contentSequence >= sequenceOf(since + 1));
       changed.sort((x, y) => x.contentSequence - y.contentSequence);
       return { revision: last.revision, changed: changed.map(({ memory }) => memory), isReset: false };
-    } finally {
-      closeQuietly(folder.fs, fd);
-    }
+    });
   }
 
   /** Cuts off the rest of an interrupted write after the last commit. */
   async #dropTorn(fd: number, before: LogTail): Promise<void> {
-    const { folder } = this.#shared;
-    const { size } = folder.fs.statOpen(fd);
-    const last = Buffer.from(formatTail(before));
-    const bytes = await readPart(folder.fs, fd, Math.max(0, size - last.length), size);
-    if (bytes.equals(last)) return;
+    const { fs } = this.#shared.folder;
+    const { size } = fs.statOpen(fd);
+    if (await this.#hasTailAt(fd, size, before)) return;
     const { end } = await this.load();
-    if (end < size) folder.fs.truncate(fd, end);
+    if (end < size) fs.truncate(fd, end);
   }
 
   #damaged(): GenkitError {
@@ -279,29 +280,22 @@ export class MemoryLog {
   }
 }
 
-function openToRead(folder: StoreFolder, path: string): number | undefined {
+/** Opens a file, and reads it; `undefined`: it is not there. */
+async function reading<T>(
+  { fs }: StoreFolder,
+  path: string,
+  read: (fd: number, stats: { readonly ino: number; readonly size: number }) => Promise<T>,
+): Promise<T | undefined> {
+  let fd: number;
   try {
-    return folder.fs.open(path, READ);
+    fd = fs.open(path, READ);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
-}
-
-/** One end of a file, up to `length` bytes; `undefined`: it is not there. */
-async function readEnd(
-  folder: StoreFolder,
-  path: string,
-  which: 'first' | 'last',
-  length: number,
-): Promise<Buffer | undefined> {
-  const fd = openToRead(folder, path);
-  if (fd === undefined) return undefined;
   try {
-    const { size } = folder.fs.statOpen(fd);
-    const start = which === 'first' ? 0 : Math.max(0, size - length);
-    return await readPart(folder.fs, fd, start, Math.min(size, start + length));
+    return await read(fd, fs.statOpen(fd));
   } finally {
-    closeQuietly(folder.fs, fd);
+    closeQuietly(fs, fd);
   }
 }

@@ -216,9 +216,8 @@ export class FileMemoryTenant implements MemoryTenant {
           const jobs = (await this.#openJobs()).filter((file) => file.scopeHash === scopeHashOf(key));
           await this.#jobs.remove(jobs);
           const { memories, tail } = await scope.log.load();
+          const { counts } = memories;
           const notes = scope.notes.count(tail);
-          const versions = memories.versions().length;
-          const { size } = memories;
           if (tail.commit > 0) {
             const [commit, revision] = [tail.commit + 1, tail.revision + 1];
             const marks = { commit, revision, reset: revision, derived: commit, cleared: commit };
@@ -227,7 +226,7 @@ export class FileMemoryTenant implements MemoryTenant {
             await this.#finish(scope, next);
           }
           await this.#sealer(key).forget();
-          return { memories: size, revisions: versions - size, notes, jobs: jobs.length };
+          return { ...counts, notes, jobs: jobs.length };
         }),
       ),
     );

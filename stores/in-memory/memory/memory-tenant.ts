@@ -126,10 +126,12 @@ export class InMemoryMemoryTenant implements MemoryTenant {
     const jobs = this.#jobs.removeScope(key);
     const scope = this.#scopes.get(key);
     if (!scope) return { memories: 0, revisions: 0, notes: 0, jobs };
+    const { counts } = scope.memories;
     const notes = [...scope.notes.values()].reduce((sum, ofKind) => sum + ofKind.size, 0);
+    scope.memories.clear();
     scope.notes.clear();
     scope.isErased = true;
-    return { ...scope.memories.clear(), notes, jobs };
+    return { ...counts, notes, jobs };
   }
 
   /** The scope; one that was never written to is not kept. */
