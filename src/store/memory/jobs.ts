@@ -5,8 +5,6 @@ import { checkTime, checkWhole, ownJson } from './checks.ts';
 import type { MemoryJob, MemoryJobChange, MemoryJobHold } from './contract.ts';
 import { describeMemoryScope, memoryScopeKey, memoryScopeOfKey } from './scope.ts';
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-
 /** @throws `INVALID_ARGUMENT` */
 export function checkHold(hold: MemoryJobHold): MemoryJobHold {
   assertId(hold.id, 'job id');
@@ -87,17 +85,11 @@ export function changedJob(
     );
   }
   if (to === 'remove') return undefined;
-  const next: Mutable<MemoryJob> = { ...job! };
-  if (attempts !== undefined) next.attempts = attempts;
-  if (error !== undefined) next.error = error;
-  if (to === 'renew') next.leaseUntil = new Date(now + leaseMs!).toISOString();
-  else {
-    next.state = to;
-    delete next.owner;
-    delete next.leaseUntil;
-    if (to === 'waiting') next.dueAt = dueAt ?? new Date(now).toISOString();
-  }
-  return Object.freeze(next);
+  const changed = { ...job!, attempts: attempts ?? job!.attempts, ...(error !== undefined && { error }) };
+  if (to === 'renew') return Object.freeze({ ...changed, leaseUntil: new Date(now + leaseMs!).toISOString() });
+  const { owner: _, leaseUntil: __, ...free } = changed;
+  if (to === 'dead') return Object.freeze({ ...free, state: to });
+  return Object.freeze({ ...free, state: to, dueAt: dueAt ?? new Date(now).toISOString() });
 }
 
 /**

@@ -6,7 +6,7 @@ import {
   type Query,
 } from '@google-cloud/firestore';
 import type { Page, PageOptions } from '../../../src/store/contract.ts';
-import { checkPage, encodeCursor } from '../../../src/store/list/page.ts';
+import { checkPage, pageOf } from '../../../src/store/list/page.ts';
 import type {
   ClaimRequest,
   CommitRequest,
@@ -43,6 +43,7 @@ import {
   headFields,
   isKept,
   memoryNameOf,
+  NO_HEAD,
   noteName,
   noteRange,
   readHead,
@@ -75,12 +76,8 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       // The head comes last: an erasure between two requests is seen.
       const documents = await this.#data.database.getAll([...refs, this.#data.head(key)]);
       const head = readHead(documents.pop()!);
-      return memoriesOf(
-        await this.#versions(
-          key,
-          documents.filter((document) => isKept(document, head)),
-        ),
-      );
+      const kept = documents.filter((document) => isKept(document, head));
+      return memoriesOf(await this.#versions(key, kept));
     });
   }
 
@@ -102,12 +99,8 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       const isReset = since < reset || since > revision;
       if (since === revision) return { revision, changed: [], isReset };
       const first = sequenceOf(isReset ? floorRevision : Math.max(since + 1, floorRevision));
-      const documents = await this.#data.database.all(
-        this.#memories(key)
-          .where('content', '>=', first)
-          .orderBy('content')
-          .select(...WITHOUT_VECTOR),
-      );
+      const changed = this.#memories(key).where('content', '>=', first).orderBy('content');
+      const documents = await this.#data.database.all(changed.select(...WITHOUT_VECTOR));
       return { revision, changed: memoriesOf(await this.#versions(key, documents)), isReset };
     });
   }
@@ -132,12 +125,11 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       const { database } = this.#data;
       const hash = hashName(sourceId);
       const reading = this.#readHead(key);
+      const memories = this.#memories(key).where('sources', 'array-contains', hash);
+      const revisions = this.#revisions(key).where('sources', 'array-contains', hash).select('sequence');
       const [now, before, head] = await Promise.all([
-        keptOf(reading, database.all(this.#memories(key).where('sources', 'array-contains', hash))),
-        keptOf(
-          reading,
-          database.query(this.#revisions(key).where('sources', 'array-contains', hash).select('sequence')),
-        ),
+        keptOf(reading, database.all(memories)),
+        keptOf(reading, database.query(revisions)),
         reading,
       ]);
       const found = new Set(now.map(({ id }) => id));
@@ -196,8 +188,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       ]);
       const keys = new Map([...heads.map((head): [string, string] => [head.id, readHead(head).key!]), ...withJobs]);
       const names = [...keys.keys()].toSorted();
-      const items = names.slice(0, limit).map((name) => memoryScopeOfKey(keys.get(name)!));
-      return names.length > limit ? { items, nextCursor: encodeCursor([names[limit - 1]!]) } : { items };
+      return pageOf(names, limit, (name) => ({ position: [name], item: memoryScopeOfKey(keys.get(name)!) }));
     });
   }
 
@@ -205,7 +196,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     return this.#call('sweep', 'Sweeping memories', async () => {
       const { database, scopes } = this.#data;
       const [due, erasing] = await Promise.all([
-        this.#data.database.all(scopes.where('expires', '<=', now).orderBy('expires')),
+        database.all(scopes.where('expires', '<=', now).orderBy('expires')),
         database.query(scopes.where('isErasing', '==', true)),
       ]);
       for (const document of erasing) await this.#removeErased(document);
@@ -221,10 +212,12 @@ export class FirestoreMemoryTenant implements MemoryTenant {
   erase(key: string): Promise<MemoryErasure> {
     return this.#call('erase', 'Erasing memories', async () => {
       const jobs = await this.#jobs.erase(key);
+      const { database } = this.#data;
+      const ref = this.#data.head(key);
       const document = await this.#data.untilMade('Erasing memories', key, async () => {
-        const found = await this.#data.database.get(this.#data.head(key));
-        if (found.exists) await this.#data.database.commit([eraseHead(found)]);
-        return found.exists ? await this.#data.database.get(this.#data.head(key)) : undefined;
+        const found = await database.get(ref);
+        if (found.exists) await database.commit([eraseHead(found)]);
+        return found.exists ? await database.get(ref) : undefined;
       });
       const counts = document ? await this.#removeErased(document) : { memories: 0, revisions: 0, notes: 0 };
       await this.#data.sealer(key).forget();
@@ -279,11 +272,9 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     const all = this.#memories(key).select(...WITHOUT_VECTOR, DISTANCE);
     const memories = filter.includeInvalid ? all : all.where('isActive', '==', true);
     const head = this.#readHead(key);
-    for (
-      let limit = Math.min(MOST_NEAR, filter.topics || filter.kind ? 4 * k : k + 5);
-      ;
-      limit = Math.min(MOST_NEAR, 4 * limit)
-    ) {
+    let wanted = filter.topics || filter.kind ? 4 * k : k + 5;
+    for (; ; wanted *= 4) {
+      const limit = Math.min(MOST_NEAR, wanted);
       const query = memories.findNearest({ ...NEAREST, queryVector: Array.from(vector), limit });
       const reading = this.#data.database.query(query);
       const documents = await keptOf(head, reading);
@@ -320,14 +311,10 @@ export class FirestoreMemoryTenant implements MemoryTenant {
 
   /** What a memory was, and is as it was read. */
   async #history(key: string, current: DocumentSnapshot, head: ScopeHead): Promise<MemoryVersion[]> {
-    const range = this.#revisions(key)
-      .orderBy(FieldPath.documentId())
-      .startAt(`${current.id}-`)
-      .endBefore(`${current.id}.`);
-    const before = (await this.#data.database.all(range)).filter(
-      (one) => isKept(one, head) && (one.get('revision') as number) < (current.get('revision') as number),
-    );
-    return this.#versions(key, [...before, current]);
+    const byName = this.#revisions(key).orderBy(FieldPath.documentId());
+    const revisions = await this.#data.database.all(byName.startAt(`${current.id}-`).endBefore(`${current.id}.`));
+    const isBefore = (one: DocumentSnapshot) => (one.get('revision') as number) < (current.get('revision') as number);
+    return this.#versions(key, [...revisions.filter((one) => isKept(one, head) && isBefore(one)), current]);
   }
 
   async #readHead(key: string): Promise<ScopeHead> {
@@ -366,17 +353,8 @@ function memoriesOf(versions: readonly MemoryVersion[]): Memory[] {
 function eraseHead(document: DocumentSnapshot): DocumentWrite {
   const head = readHead(document);
   const [commit, revision] = [head.commit + 1, head.revision + 1];
-  const next: ScopeHead = {
-    key: undefined,
-    commit,
-    revision,
-    reset: revision,
-    floor: commit,
-    floorRevision: revision,
-    isErasing: true,
-    expires: null,
-  };
+  const marks = { commit, revision, reset: revision, floor: commit, floorRevision: revision, isErasing: true };
   // Without the key, and so without the scope's name.
-  const data = { ...headFields(next), key: FieldValue.delete(), isWritten: FieldValue.delete() };
+  const data = { ...headFields({ ...NO_HEAD, ...marks }), key: FieldValue.delete(), isWritten: FieldValue.delete() };
   return { kind: 'update', ref: document.ref, data, at: document.updateTime! };
 }

@@ -14,10 +14,9 @@ import { FORMAT, SEALED_FORMAT } from '../format/foreign-layout.ts';
 import { packText, packTextNow, unpackJson, unpackText } from '../format/packed-text.ts';
 
 /** The name of a document by an id: 256 bits of a hash. */
-export function hashName(...ids: string[]): string {
-  const hash = createHash('sha256');
-  for (const id of ids) hash.update(`${id.length}:`).update(Buffer.from(id, 'utf16le'));
-  return hash.digest('base64url');
+export function hashName(id: string): string {
+  const bytes = Buffer.from(id, 'utf16le');
+  return createHash('sha256').update(`${id.length}:`).update(bytes).digest('base64url');
 }
 
 /** A scope's head: what every commit reads and writes. */
