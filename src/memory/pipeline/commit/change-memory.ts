@@ -3,19 +3,15 @@ import type { Memory, MemoryDraft, MemoryOperation } from '../../../store/memory
 import type { ScopeTarget } from '../../scopes.ts';
 import { countOf, withConfidence } from '../consolidate/confidence.ts';
 import { withoutEnd } from '../consolidate/working-memories.ts';
-import { NOTES, type Pipeline } from '../pipeline.ts';
+import type { Pipeline } from '../pipeline.ts';
 import { commitPlan } from '../records/commit-plan.ts';
+import { derivedNote } from './derived-notes.ts';
 import { memoriesOf } from '../records/list-all.ts';
 
 type Stored = Pick<Pipeline, 'store' | 'now'>;
 
 /** Removes the profile and the summary of a scope, which may say what does not hold or may not be known any more. */
-export const REMOVE_DERIVED = ['profile', 'summary'].map((key): MemoryOperation => ({
-  op: 'note',
-  kind: NOTES.derived,
-  key,
-  value: undefined,
-}));
+export const REMOVE_DERIVED = [derivedNote('profile', undefined), derivedNote('summary', undefined)];
 
 /** Counts a success or a failure of a procedure. */
 export function noteOutcome(pipeline: Stored, target: ScopeTarget, id: string, isSuccess: boolean): Promise<void> {

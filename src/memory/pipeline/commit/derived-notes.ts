@@ -112,7 +112,8 @@ function onlyTexts(value: Json, kept: ReadonlySet<string>): Json | undefined {
   return Object.fromEntries(members);
 }
 
-function derivedNote(key: 'profile' | 'summary', value: Json | undefined): MemoryOperation {
+/** Writes the profile or the summary, or removes it. */
+export function derivedNote(key: 'profile' | 'summary', value: Json | undefined): MemoryOperation {
   return { op: 'note', kind: NOTES.derived, key, value };
 }
 

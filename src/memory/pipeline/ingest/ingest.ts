@@ -70,7 +70,7 @@ export async function enqueue(
   work: ScopeTarget,
   { inputs, epoch }: { inputs: readonly JobInput[]; epoch: string | undefined },
 ): Promise<Enqueued> {
-  const ofEpoch = inputs.map((input) => ({ ...input, ...(epoch !== undefined && { epoch }) }));
+  const ofEpoch = inputs.map((input) => ({ ...input, epoch }));
   const result = await addInputs(pipeline, work, ofEpoch);
   if (result.jobIds.length === 0) return result;
   const state = await readLearningState(pipeline, work, inputs[0]!.source.id);

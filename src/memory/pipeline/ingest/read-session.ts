@@ -42,10 +42,7 @@ export async function readSession(
 }
 
 /** The source of what is learned from a session. */
-export function sourceOfSession({
-  sessionId,
-  snapshotId,
-  at,
-}: Omit<SessionToLearn, 'scope' | 'messages'>): IngestSource {
-  return { id: sessionId, sessionId, ...(snapshotId !== undefined && { snapshotId }), ...(at !== undefined && { at }) };
+export function sourceOfSession(session: Omit<SessionToLearn, 'scope' | 'messages'>): IngestSource {
+  const { sessionId, snapshotId, at } = session;
+  return { id: sessionId, sessionId, snapshotId, at };
 }

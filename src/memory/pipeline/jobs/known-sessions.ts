@@ -7,7 +7,7 @@ const MOST_KNOWN = 10_000;
 
 /** The sessions of which all messages were read or enqueued, as far as this process knows. They need not be read until they change. */
 export class KnownSessions {
-  readonly #leaves = new LruCache<string>(MOST_KNOWN);
+  readonly #known = new LruCache<true>(MOST_KNOWN);
   readonly #keyOf: (scope: MemoryScope) => string;
 
   /** @param keyOf Names a scope across tenants. */
@@ -16,19 +16,16 @@ export class KnownSessions {
   }
 
   has(scope: MemoryScope, session: SessionSummary): boolean {
-    return this.#leaves.get(this.#nameOf(scope, session)) === leafOf(session);
+    return this.#known.get(this.#nameOf(scope, session)) !== undefined;
   }
 
   /** @param session As it was listed before its messages were read. */
   add(scope: MemoryScope, session: SessionSummary): void {
-    this.#leaves.set(this.#nameOf(scope, session), leafOf(session), 1);
+    this.#known.set(this.#nameOf(scope, session), true, 1);
   }
 
-  #nameOf(scope: MemoryScope, { sessionId }: SessionSummary): string {
-    return JSON.stringify([this.#keyOf(scope), sessionId]);
+  /** Another name after each change of the session. */
+  #nameOf(scope: MemoryScope, { sessionId, leafId, updatedAt }: SessionSummary): string {
+    return JSON.stringify([this.#keyOf(scope), sessionId, leafId, updatedAt]);
   }
-}
-
-function leafOf({ leafId, updatedAt }: SessionSummary): string {
-  return JSON.stringify([leafId, updatedAt]);
 }

@@ -93,14 +93,10 @@ export function unreadRanges(
   for (const known of read) {
     const from = Math.max(range.from, known.from);
     let to = Math.min(range.to, known.to);
-    while (to > from && !isSame(hashInRange(known, to), hashAt(to))) to--;
+    while (to > from && !(hashAt(to) !== undefined && hashAt(to) === hashInRange(known, to))) to--;
     if (to > from) unread = unread.flatMap((part) => without(part, { from, to }));
   }
   return unread;
-}
-
-function isSame(a: string | undefined, b: string | undefined): boolean {
-  return a !== undefined && a === b;
 }
 
 function without(part: Range, taken: Range): Range[] {
