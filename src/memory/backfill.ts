@@ -76,11 +76,7 @@ export async function backfillSessions(tools: BackfillTools, options: BackfillOp
   if (options.cursor) result.cursor = options.cursor;
   for (;;) {
     const { cursor } = result;
-    const { items, nextCursor } = await store.listSessions({
-      ...(context && { context }),
-      ...(cursor && { cursor }),
-      limit: 100,
-    });
+    const { items, nextCursor } = await store.listSessions({ context, cursor, limit: 100 });
     const recent = items.filter(({ updatedAt }) => Date.now() - Date.parse(updatedAt) <= withinMs);
     for (const session of recent) {
       result.sessions++;
@@ -105,15 +101,13 @@ async function ingestSession(
   const { sessionId } = session;
   const scope = scopeOf(session, context);
   if (scope === undefined || known?.has(scope, session)) return true;
-  const how = { scope, ...(extract && { extract }) };
-  check({ ...how, messages: [] });
+  check({ scope, extract, messages: [] });
   try {
-    const snapshot = await store.getSnapshot({ sessionId, ...(context && { context }) });
+    const snapshot = await store.getSnapshot({ sessionId, context });
     const messages = snapshot?.state?.messages ?? [];
     const source = sourceOfSession({ sessionId, snapshotId: snapshot?.snapshotId, at: snapshot?.createdAt });
-    const isThere = async () =>
-      (await store.getSnapshotMetadata({ sessionId, ...(context && { context }) })) !== undefined;
-    const { status, jobIds } = await ingest({ ...how, source, messages }, isThere);
+    const isThere = async () => (await store.getSnapshotMetadata({ sessionId, context })) !== undefined;
+    const { status, jobIds } = await ingest({ scope, extract, source, messages }, isThere);
     if (jobIds.length > 0) result.enqueued++;
     if (status === 'queued' || status === 'known') known?.add(scope, session);
     return status !== 'full';

@@ -374,14 +374,7 @@ export class MemoryManager {
     replay: async (id: string, options: { context?: ActionContext } = {}): Promise<void> => {
       checkOptions('jobs.replay', options, { context: isObject });
       const now = this.#pipeline.now();
-      await this.store.changeJob(id, {
-        ...options,
-        owner: undefined,
-        to: 'waiting',
-        attempts: 0,
-        now,
-        dueAt: new Date(now).toISOString(),
-      });
+      await this.store.changeJob(id, { ...options, owner: undefined, to: 'waiting', attempts: 0, now });
       this.#worker.wake(options);
     },
     /**
@@ -452,19 +445,14 @@ export class MemoryManager {
     checkNamedScope('prune', options);
     const { scope, context, dryRun = false } = options;
     if (scope !== undefined) return pruneScope(this.#pipeline, targetOf(scope), policy, dryRun);
-    const at = context ? { context } : {};
     const pruned = { memories: 0, quarantined: 0 };
     for await (const id of this.#scopeIds(context)) {
-      const { memories, quarantined } = await pruneScope(
-        this.#pipeline,
-        targetOf(memoryScope(id, context)),
-        policy,
-        dryRun,
-      );
+      const target = targetOf(memoryScope(id, context));
+      const { memories, quarantined } = await pruneScope(this.#pipeline, target, policy, dryRun);
       pruned.memories += memories;
       pruned.quarantined += quarantined;
     }
-    if (!dryRun) pruned.memories += (await this.store.sweep({ ...at, now: this.#pipeline.now() })).removed;
+    if (!dryRun) pruned.memories += (await this.store.sweep({ context, now: this.#pipeline.now() })).removed;
     return pruned;
   }
 
@@ -582,8 +570,7 @@ export class MemoryManager {
   }
 
   #scopeIds(context: ActionContext | undefined): AsyncGenerator<MemoryScopeId> {
-    const list = (page: PageOptions) => this.store.listScopes(page);
-    return itemsOf(list, { ...(context && { context }), limit: 1000 });
+    return itemsOf((page: PageOptions) => this.store.listScopes(page), { context, limit: 1000 });
   }
 
   async #workOn(scope: MemoryScope, { openIds, ...result }: Enqueued, wait: boolean): Promise<IngestResult> {

@@ -85,8 +85,7 @@ async function memoriesToPrune(pipeline: Pipeline, work: ScopeTarget, policy: Me
   const gone: string[] = [];
   for await (const memory of memoriesOf(pipeline, work)) {
     const lastUsedAt = uses.get(memory.id) ?? memory.lastUsedAt;
-    if (matchesPolicy({ ...memory, ...(lastUsedAt !== undefined && { lastUsedAt }) }, policy, now))
-      gone.push(memory.id);
+    if (matchesPolicy({ ...memory, lastUsedAt }, policy, now)) gone.push(memory.id);
     else if (memory.validTo === undefined) {
       const worth = agedConfidence(memory, now, policy.halfLifeMs) + memory.importance;
       rank.push({ id: memory.id, worth });

@@ -13,6 +13,7 @@ import {
   isString,
   isText,
   isTime,
+  isWhole,
   type OptionCheck,
 } from '../../../store/check-options.ts';
 import type { IngestOptions, IngestSource, MemoryFact } from '../../types.ts';
@@ -28,9 +29,6 @@ const isJson: OptionCheck = (value) => {
     return `plain JSON: ${error.message}`;
   }
 };
-
-const isPosition: OptionCheck = (value) =>
-  Number.isInteger(value) && (value as number) >= 0 ? undefined : 'a position';
 
 const INGEST = {
   source: (value: unknown) => (isObject(value) ? '{ id, ... }' : undefined),
@@ -59,7 +57,7 @@ const FACT: Readonly<Record<keyof MemoryFact, OptionCheck>> = {
   importance: isShare,
   key: isText,
   kind: isOneOf('declarative', 'procedural'),
-  messages: isListOf(isPosition, 'positions of messages'),
+  messages: isListOf(isWhole(0), 'positions of messages'),
   isExplicit: isBoolean,
   expiresAt: isTime,
 };

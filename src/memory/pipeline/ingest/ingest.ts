@@ -153,10 +153,7 @@ async function redactMessage({ role, content }: MessageData, redact: Redact): Pr
 
 async function redactFact(fact: MemoryFact, redact: Redact): Promise<MemoryFact> {
   const { text, data, key } = fact;
-  return {
-    ...fact,
-    ...(await redactValue({ text, ...(data !== undefined && { data }), ...(key !== undefined && { key }) }, redact)),
-  };
+  return { ...fact, ...(await redactValue({ text, data, key }, redact)) };
 }
 
 /** The value with each of its texts redacted. */
