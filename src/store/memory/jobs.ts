@@ -41,6 +41,23 @@ export function readyAt(job: MemoryJob): number {
   return job.state === 'dead' ? Infinity : Date.parse(job.state === 'running' ? job.leaseUntil! : job.dueAt);
 }
 
+/**
+ * The job that a worker may take: of the jobs that are the first of their scope, and due, the one that has been due longest.
+ *
+ * @param jobs In the order in which they were added, with the name of their scope and {@link readyAt}.
+ * @param scope Only of this scope. `undefined`: of any.
+ */
+export function jobToClaim<J extends { readonly scope: string; readonly readyAt: number }>(
+  jobs: readonly J[],
+  scope: string | undefined,
+  now: number,
+): J | undefined {
+  const first = new Map<string, J>();
+  for (const job of jobs) if (job.readyAt < Infinity && !first.has(job.scope)) first.set(job.scope, job);
+  const due = [...first.values()].filter((job) => job.readyAt <= now && (scope ?? job.scope) === job.scope);
+  return due.toSorted((x, y) => x.readyAt - y.readyAt)[0];
+}
+
 /** The job as a worker holds it. */
 export function leased(
   job: MemoryJob,

@@ -26,7 +26,8 @@ export interface JobFile {
   readonly change: number;
   /** When a worker may take it, in milliseconds since 1970; infinite for a dead one. */
   readonly readyAt: number;
-  readonly scopeHash: string;
+  /** {@link scopeHashOf} its scope. */
+  readonly scope: string;
 }
 
 const NAME = /^((\d+)-([0-9a-f]{32})-[0-9a-f]{12})-(\d+)-(\d+|dead)-([0-9a-f]{32})\.json$/;
@@ -121,7 +122,7 @@ function hashOfId(id: string): string {
 function parseName(name: string): JobFile | undefined {
   const match = NAME.exec(name);
   if (!match) return undefined;
-  const [, ref, number, idHash, change, ready, scopeHash] = match as unknown as string[];
+  const [, ref, number, idHash, change, ready, scope] = match as unknown as string[];
   return {
     name,
     ref: ref!,
@@ -129,7 +130,7 @@ function parseName(name: string): JobFile | undefined {
     idHash: idHash!,
     change: Number(change),
     readyAt: ready === 'dead' ? Infinity : Number(ready),
-    scopeHash: scopeHash!,
+    scope: scope!,
   };
 }
 

@@ -21,7 +21,7 @@ import type {
   MemoryScopeId,
   MemorySweep,
 } from '../../../src/store/memory/contract.ts';
-import { assertHolds, assertRevision, changedJob, leased } from '../../../src/store/memory/jobs.ts';
+import { assertHolds, assertRevision, changedJob, jobToClaim, leased } from '../../../src/store/memory/jobs.ts';
 import { describeMemoryScope, memoryScopeKey, memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
 import { outcomeUnknown } from '../disk/io-error.ts';
 import type { HeldLock } from '../disk/lock-folder.ts';
@@ -113,69 +113,51 @@ export class FileMemoryTenant implements MemoryTenant {
   }
 
   addJob(job: MemoryJob, maxJobs: number): Promise<'added' | 'known' | 'full'> {
-    return this.#change('Adding a memory job', () =>
-      this.#withJobs(async () => {
-        const files = await this.#openJobs();
-        if (findJob(files, job.id)) return 'known';
-        if (files.filter((file) => file.readyAt < Infinity).length >= maxJobs) return 'full';
-        await this.#jobs.add(job, (files.at(-1)?.number ?? 0) + 1);
-        return 'added';
-      }),
-    );
+    return this.#changeJobs('Adding a memory job', async (files) => {
+      if (findJob(files, job.id)) return 'known';
+      if (files.filter((file) => file.readyAt < Infinity).length >= maxJobs) return 'full';
+      await this.#jobs.add(job, (files.at(-1)?.number ?? 0) + 1);
+      return 'added';
+    });
   }
 
   claimJob({ scope, ...claim }: ClaimRequest): Promise<MemoryJob | undefined> {
-    return this.#change('Claiming a memory job', () =>
-      this.#withJobs(async () => {
-        const first = new Map<string, JobFile>();
-        for (const file of await this.#openJobs()) {
-          if (file.readyAt < Infinity && !first.has(file.scopeHash)) first.set(file.scopeHash, file);
-        }
-        const wanted = scope === undefined ? undefined : scopeHashOf(scope);
-        const due = [...first.values()].filter(
-          (file) => file.readyAt <= claim.now && (wanted ?? file.scopeHash) === file.scopeHash,
-        );
-        const [file] = due.toSorted((x, y) => x.readyAt - y.readyAt || x.number - y.number);
-        if (!file) return undefined;
-        const job = leased(await this.#jobs.read(file), claim);
-        await this.#jobs.replace(file, job);
-        return job;
-      }),
-    );
+    return this.#changeJobs('Claiming a memory job', async (files) => {
+      const file = jobToClaim(files, scope && scopeHashOf(scope), claim.now);
+      if (!file) return undefined;
+      const job = leased(await this.#jobs.read(file), claim);
+      await this.#jobs.replace(file, job);
+      return job;
+    });
   }
 
   changeJob(id: string, change: MemoryJobChange, now: number): Promise<void> {
-    return this.#change('Changing a memory job', () =>
-      this.#withJobs(async () => {
-        const file = findJob(await this.#openJobs(), id);
-        const next = changedJob(file && (await this.#jobs.read(file)), id, change, now);
-        if (next) await this.#jobs.replace(file!, next);
-        else await this.#jobs.remove([file!]);
-      }),
-    );
+    return this.#changeJobs('Changing a memory job', async (files) => {
+      const file = findJob(files, id);
+      const next = changedJob(file && (await this.#jobs.read(file)), id, change, now);
+      if (next) await this.#jobs.replace(file!, next);
+      else await this.#jobs.remove([file!]);
+    });
   }
 
   listJobs({ state, scope, page }: JobsRequest): Promise<Page<MemoryJob>> {
     const { limit, after: [after] = [0] } = checkPage(page, ['number']);
-    const wanted = scope === undefined ? undefined : scopeHashOf(scope);
-    return this.#shared.run('Listing memory jobs', async () => {
-      if (!this.#shared.folder.hasFolder(this.#jobs.path)) return { items: [] };
-      return this.#withJobs(async () => {
-        const items: MemoryJob[] = [];
-        let last = after;
-        for (const file of await this.#openJobs()) {
-          const isDead = file.readyAt === Infinity;
-          if (file.number <= after || (wanted ?? file.scopeHash) !== file.scopeHash) continue;
-          if (state !== undefined && (state === 'dead') !== isDead) continue;
-          const job = await this.#jobs.read(file);
-          if ((state ?? job.state) !== job.state) continue;
-          if (items.length === limit) return { items, nextCursor: encodeCursor([last]) };
-          items.push(job);
-          last = file.number;
-        }
-        return { items };
-      });
-    });
+    const wanted = scope && scopeHashOf(scope);
+    const read = async (files: readonly JobFile[]): Promise<Page<MemoryJob>> => {
+      const items: MemoryJob[] = [];
+      let last = after;
+      for (const file of files) {
+        if (file.number <= after || (wanted ?? file.scope) !== file.scope) continue;
+        if (state !== undefined && (state === 'dead') !== (file.readyAt === Infinity)) continue;
+        const job = await this.#jobs.read(file);
+        if ((state ?? job.state) !== job.state) continue;
+        if (items.length === limit) return { items, nextCursor: encodeCursor([last]) };
+        items.push(job);
+        last = file.number;
+      }
+      return { items };
+    };
+    return this.#shared.run('Listing memory jobs', () => this.#readJobs(read));
   }
 
   listScopes(options: PageOptions): Promise<Page<MemoryScopeId>> {
@@ -213,7 +195,7 @@ export class FileMemoryTenant implements MemoryTenant {
     return this.#change('Erasing memories', () =>
       this.#withJobs(() =>
         this.#locked(scope, async (lock) => {
-          const jobs = (await this.#openJobs()).filter((file) => file.scopeHash === scopeHashOf(key));
+          const jobs = (await this.#openJobs()).filter((file) => file.scope === scopeHashOf(key));
           await this.#jobs.remove(jobs);
           const { memories, tail } = await scope.log.load();
           const { counts } = memories;
@@ -312,8 +294,8 @@ export class FileMemoryTenant implements MemoryTenant {
     const done: JobFile[] = [];
     const seen = new Set<string>();
     for (const file of files) {
-      if (seen.has(file.scopeHash) || file.readyAt === Infinity) continue;
-      seen.add(file.scopeHash);
+      if (seen.has(file.scope) || file.readyAt === Infinity) continue;
+      seen.add(file.scope);
       // A job that was never claimed can't be done.
       if (file.change === 0) continue;
       const scope = this.#scope(memoryScopeKey((await this.#jobs.read(file)).scope));
@@ -325,12 +307,11 @@ export class FileMemoryTenant implements MemoryTenant {
   }
 
   /** The scopes that have jobs, by the names of their folders. */
-  async #scopesWithJobs(): Promise<Map<string, string>> {
-    const keys = new Map<string, string>();
-    if (!this.#shared.folder.hasFolder(this.#jobs.path)) return keys;
-    return this.#withJobs(async () => {
-      for (const file of await this.#openJobs()) {
-        if (!keys.has(file.scopeHash)) keys.set(file.scopeHash, memoryScopeKey((await this.#jobs.read(file)).scope));
+  #scopesWithJobs(): Promise<Map<string, string>> {
+    return this.#readJobs(async (files) => {
+      const keys = new Map<string, string>();
+      for (const file of files) {
+        if (!keys.has(file.scope)) keys.set(file.scope, memoryScopeKey((await this.#jobs.read(file)).scope));
       }
       return keys;
     });
@@ -365,6 +346,16 @@ export class FileMemoryTenant implements MemoryTenant {
       this.#shared.folder.hasFolder(this.#jobs.path);
       return call();
     });
+  }
+
+  /** Reads the jobs. Without a folder of jobs there are none, and no lock is made. */
+  async #readJobs<T>(call: (files: readonly JobFile[]) => Promise<T>): Promise<T> {
+    if (!this.#shared.folder.hasFolder(this.#jobs.path)) return call([]);
+    return this.#withJobs(async () => call(await this.#openJobs()));
+  }
+
+  #changeJobs<T>(what: string, call: (files: readonly JobFile[]) => Promise<T>): Promise<T> {
+    return this.#change(what, () => this.#withJobs(async () => call(await this.#openJobs())));
   }
 
   #locked<T>({ key }: Scope, call: (lock: HeldLock) => Promise<T>): Promise<T> {

@@ -1,7 +1,7 @@
 import type { Page } from '../../../src/store/contract.ts';
 import type { ClaimRequest, JobsRequest } from '../../../src/store/memory/base-memory-store.ts';
 import type { MemoryJob, MemoryJobChange, MemoryJobHold } from '../../../src/store/memory/contract.ts';
-import { assertHolds, changedJob, leased, readyAt } from '../../../src/store/memory/jobs.ts';
+import { assertHolds, changedJob, jobToClaim, leased, readyAt } from '../../../src/store/memory/jobs.ts';
 import { memoryScopeKey } from '../../../src/store/memory/scope.ts';
 import { checkPage, pageOf } from '../../../src/store/list/page.ts';
 
@@ -25,17 +25,12 @@ export class JobQueue {
   }
 
   claim({ scope, ...claim }: ClaimRequest): MemoryJob | undefined {
-    const seen = new Set<string>();
-    let best: Entry | undefined;
-    for (const entry of this.#jobs.values()) {
-      if (entry.job.state === 'dead' || seen.has(entry.scope)) continue;
-      seen.add(entry.scope);
-      const isOurs = scope === undefined || entry.scope === scope;
-      if (isOurs && readyAt(entry.job) <= claim.now && !(best && readyAt(best.job) <= readyAt(entry.job))) best = entry;
-    }
-    if (!best) return undefined;
-    best.job = leased(best.job, claim);
-    return best.job;
+    const jobs = [...this.#jobs.values()].map((entry) => ({ ...entry, readyAt: readyAt(entry.job) }));
+    const job = jobToClaim(jobs, scope, claim.now)?.job;
+    if (!job) return undefined;
+    const held = leased(job, claim);
+    this.#jobs.get(job.id)!.job = held;
+    return held;
   }
 
   change(id: string, change: MemoryJobChange, now: number): void {
