@@ -156,7 +156,7 @@ export class MemoryManager {
     if (options === undefined) throw invalidArgument(`scopeFor needs the context: scopeFor('${kind}', { context }).`);
     const { context, appName = this.#pipeline.appName, sessionId } = options;
     const userId = kind === 'user' ? this.#pipeline.userIdOf(context ?? {}) : undefined;
-    return scopeFor(kind, { context, appName, userId, ...(sessionId !== undefined && { sessionId }) });
+    return scopeFor(kind, { context, appName, userId, sessionId });
   }
 
   /**

@@ -65,10 +65,7 @@ export async function removeTexts(
   const counts = new Map<string, number>();
   let removed = 0;
   const plan = async () => {
-    const { revision, notes } = await pipeline.store.notes(work.id, NOTES.quarantine, {
-      ...work.options,
-      ...(keys && { keys }),
-    });
+    const { revision, notes } = await pipeline.store.notes(work.id, NOTES.quarantine, { ...work.options, keys });
     const steps = notes.flatMap(({ key, value }) => {
       const items = quarantinedOf(value);
       const kept = items.filter((item) => !isGone(item));

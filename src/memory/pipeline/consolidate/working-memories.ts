@@ -63,19 +63,11 @@ export class WorkingMemories {
   }
 
   create(candidate: Candidate, members: Partial<MemoryDraft> = {}): string {
-    const { source, text, key, ...rest } = candidate;
-    const id = key === undefined ? (candidate.id ?? randomUUID()) : keyedId(key);
-    this.#put({
-      ...rest,
-      ...(key !== undefined && { key }),
-      id,
-      text,
-      confidence: source.trust,
-      validFrom: source.at,
-      sources: [source],
-      ...(rest.kind === 'procedural' && { successes: 1 }),
-      ...members,
-    });
+    const { source, ...rest } = candidate;
+    const id = rest.key === undefined ? (rest.id ?? randomUUID()) : keyedId(rest.key);
+    const successes = rest.kind === 'procedural' ? 1 : undefined;
+    const from = { confidence: source.trust, validFrom: source.at, sources: [source] };
+    this.#put({ ...rest, id, ...from, successes, ...members });
     this.counts.created++;
     return id;
   }
