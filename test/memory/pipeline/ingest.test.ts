@@ -152,3 +152,11 @@ test('an embedder is called with the version and the configuration of its refere
   expect(calls.length).toBeGreaterThan(1);
   for (const options of calls) expect(options).toEqual({ version: '2', dimensions: 2 });
 });
+
+test('cuts large messages into jobs that the store takes', async () => {
+  const { memory, scope } = setUp({ model: undefined, extract: 'verbatim' });
+  const large = { data: 'x'.repeat(150_000) };
+  const content = [{ text: 'See the attachments.' }, large, large];
+  const said = [user('I have two questions.'), { role: 'user' as const, content }, { role: 'model' as const, content }];
+  expect(await memory.ingest({ scope, source, messages: said, wait: true })).toMatchObject({ status: 'committed' });
+});

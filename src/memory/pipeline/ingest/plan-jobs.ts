@@ -50,24 +50,19 @@ export function learnInputs(
 /** Cuts the range into one portion a job, between turns where possible. A procedure gets the last portion only. */
 function portions(range: Range, small: readonly MessageData[], log: MessageLog, task: LearnInput['task']): Range[] {
   const most = task === 'verbatim' ? MAX_VERBATIM_MESSAGES : task === 'procedure' ? Infinity : MAX_MESSAGES;
+  const sizes = small.map((message) => jsonBytes(message));
   const done: Range[] = [];
-  const starts = new Set(log.turnStarts);
-  let from = range.from;
-  let bytes = 0;
-  let lastStart = from;
-  for (let i = range.from; i < range.to; i++) {
-    const size = jsonBytes(small[i - range.from]);
-    if (starts.has(i)) lastStart = i;
-    if (i > from && (bytes + size > MAX_BYTES || i - from >= most)) {
-      const to = lastStart > from ? lastStart : i;
-      done.push({ from, to });
-      bytes = 0;
-      for (let j = to; j < i; j++) bytes += jsonBytes(small[j - range.from]);
-      from = to;
+  for (let from = range.from; from < range.to;) {
+    let to = from;
+    for (let bytes = 0; to < range.to && to - from < most; to++) {
+      bytes += sizes[to - range.from]!;
+      if (to > from && bytes > MAX_BYTES) break;
     }
-    bytes += size;
+    const turn = log.turnStarts.findLast((start) => start > from && start <= to);
+    if (turn !== undefined && to < range.to) to = turn;
+    done.push({ from, to });
+    from = to;
   }
-  if (range.to > from) done.push({ from, to: range.to });
   return task === 'procedure' ? done.slice(-1) : done;
 }
 
