@@ -79,15 +79,11 @@ export function checkOperations(operations: readonly MemoryOperation[], maxDimen
       bytes += jsonBytes(notes.at(-1)!.value);
     } else throw invalidArgument("An operation's op is 'put', 'remove' or 'note'.");
   }
-  assertDifferent(
-    puts.map((put) => put.memory.id),
-    'The memory',
-  );
+  const putIds = puts.map(({ memory }) => memory.id);
+  const noteNames = notes.map(({ kind, key }) => JSON.stringify([kind, key]));
+  assertDifferent(putIds, 'The memory');
   assertDifferent(removes, 'The memory');
-  assertDifferent(
-    notes.map(({ kind, key }) => JSON.stringify([kind, key])),
-    'The note',
-  );
+  assertDifferent(noteNames, 'The note');
   if (bytes > MAX_COMMIT_BYTES) {
     throw invalidArgument(
       `The operations of a commit take ${bytes} bytes as JSON; at most ${MAX_COMMIT_BYTES} are allowed. Make several commits.`,

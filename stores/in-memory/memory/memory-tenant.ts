@@ -145,8 +145,7 @@ function writeNote({ notes }: Scope, { kind, key, value }: NoteOperation): void 
   const ofKind = notes.get(kind) ?? new Map<string, Json>();
   if (value === undefined) ofKind.delete(key);
   else ofKind.set(key, value);
-  if (ofKind.size > 0) notes.set(kind, ofKind);
-  else notes.delete(kind);
+  notes.set(kind, ofKind);
 }
 
 function removeDerived({ notes }: Scope): void {

@@ -253,11 +253,8 @@ function mergedMembers(memory: MemoryDraft, candidate: Candidate): Pick<MemoryDr
 function withinLimits(sources: readonly MemorySource[]): MemorySource[] {
   const kept = [...sources];
   while (kept.length > 1 && exceedsLimits(kept)) {
-    const weakest = Math.min(...kept.map(({ trust }) => trust));
-    kept.splice(
-      kept.findIndex(({ trust }) => trust === weakest),
-      1,
-    );
+    const trusts = kept.map(({ trust }) => trust);
+    kept.splice(trusts.indexOf(Math.min(...trusts)), 1);
   }
   return kept;
 }

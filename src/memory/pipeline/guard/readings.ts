@@ -1,21 +1,8 @@
 /** Latin letters by letters of other alphabets that look like them. */
-const LOOK_ALIKE: Readonly<Record<string, string>> = Object.fromEntries(
-  [...'аaеeоoрpсcуyхxіiјjѕsԁdһhԛqԝwкkмmтtвbнnαaοoρpνvιiκkτtυuεeηnωw'.matchAll(/(.)(.)/gu)].map(([, from, to]) => [
-    from!,
-    to!,
-  ]),
-);
+const LOOK_ALIKE = secondByFirst('аaеeоoрpсcуyхxіiјjѕsԁdһhԛqԝwкkмmтtвbнnαaοoρpνvιiκkτtυuεeηnωw');
 
-const LEET: Readonly<Record<string, string>> = {
-  '0': 'o',
-  '1': 'i',
-  '3': 'e',
-  '4': 'a',
-  '5': 's',
-  '7': 't',
-  '@': 'a',
-  $: 's',
-};
+/** Letters by signs that stand for them. */
+const LEET = secondByFirst('0o1i3e4a5s7t@a$s');
 
 /** Letters with a sign between them. In "i.g.n.o.r.e a.l.l" the space ends a word, in "i g n o r e" it does not. */
 const DOTTED = /(?<![\p{L}\p{N}])(?:[\p{L}\p{N}][.\-_*|/]){2,}[\p{L}\p{N}](?![\p{L}\p{N}])/gu;
@@ -73,4 +60,9 @@ function normalized(text: string): string {
 /** Replaces a letter by the Latin one that looks like it. */
 export function toLatin(letter: string): string {
   return LOOK_ALIKE[letter] ?? letter;
+}
+
+/** By the first sign of each pair in the text, the second one. */
+function secondByFirst(pairs: string): Readonly<Record<string, string>> {
+  return Object.fromEntries([...pairs.matchAll(/(.)(.)/gu)].map(([, first, second]) => [first!, second!]));
 }

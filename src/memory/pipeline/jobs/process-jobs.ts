@@ -71,7 +71,6 @@ export async function processMemoryJobs(
   checkOptions('processMemoryJobs', options, { context: isObject, withinMs: isWhole(1), sessionsWithinMs: isWhole(1) });
   const { context, withinMs = 540_000, sessionsWithinMs = 86_400_000 } = options;
   const result: ProcessMemoryJobsResult = { done: 0, failed: 0, dead: 0, found: 0 };
-  const at = context ? { context } : {};
   const end = Date.now() + withinMs;
   const errors: unknown[] = [];
   for (const { sessions, onIdleMs, backfill, attempt, settled } of openJobs(ai)) {
@@ -81,12 +80,8 @@ export async function processMemoryJobs(
       const idleScopeOf: typeof scopeOf = (session, of) =>
         agents.has(session.agent) && isIdle(session) ? scopeOf(session, of) : undefined;
       try {
-        const { enqueued } = await backfill({
-          store,
-          scopeOf: idleScopeOf,
-          ...at,
-          withinMs: sessionsWithinMs + idleMs,
-        });
+        const withinIdleMs = sessionsWithinMs + idleMs;
+        const { enqueued } = await backfill({ store, scopeOf: idleScopeOf, context, withinMs: withinIdleMs });
         result.found += enqueued;
       } catch (error) {
         logger.warn(`The sessions of an agent were not learned from. ${describeThrown(error)}`);
@@ -94,7 +89,7 @@ export async function processMemoryJobs(
     }
     try {
       while (Date.now() < end) {
-        const made = await attempt(at);
+        const made = await attempt({ context });
         if (!made) break;
         result[made.attempt]++;
       }
@@ -102,7 +97,7 @@ export async function processMemoryJobs(
       errors.push(error);
     }
     // The worker of this process may have taken some of the jobs.
-    await settled(at);
+    await settled({ context });
   }
   if (errors.length > 0) throw errors[0];
   return result;
