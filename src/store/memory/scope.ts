@@ -25,14 +25,8 @@ export function memoryScopeKey(scope: MemoryScopeId): string {
   const names: readonly string[] = MEMBERS[kind];
   const more = Object.keys(given).find((name) => name !== 'scope' && !names.includes(name));
   if (more !== undefined) throw invalidArgument(`The scope '${kind}' has no member ${quote(more)}.`);
-  return JSON.stringify([
-    kind,
-    ...MEMBERS[kind].map((name) => {
-      const id = given[name];
-      assertId(id, name);
-      return id;
-    }),
-  ]);
+  for (const name of MEMBERS[kind]) assertId(given[name], name);
+  return JSON.stringify([kind, ...names.map((name) => given[name])]);
 }
 
 /**

@@ -105,11 +105,8 @@ export class FileMemoryTenant implements MemoryTenant {
 
   commit(key: string, request: CommitRequest): Promise<MemoryCommitResult> {
     const scope = this.#scope(key);
-    return this.#change('Committing memories', () =>
-      request.job
-        ? this.#withJobs(() => this.#locked(scope, (lock) => this.#commit(scope, request, lock)))
-        : this.#locked(scope, (lock) => this.#commit(scope, request, lock)),
-    );
+    const commit = () => this.#locked(scope, (lock) => this.#commit(scope, request, lock));
+    return this.#change('Committing memories', () => (request.job ? this.#withJobs(commit) : commit()));
   }
 
   addJob(job: MemoryJob, maxJobs: number): Promise<'added' | 'known' | 'full'> {

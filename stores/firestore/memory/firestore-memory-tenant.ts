@@ -302,11 +302,8 @@ export class FirestoreMemoryTenant implements MemoryTenant {
         return versionAt(await this.#history(key, documents[i]!, head), asOf);
       }),
     );
-    const found = then.filter((version) => version !== undefined);
-    return queryVersions(
-      found.toSorted((x, y) => y.sequence - x.sequence),
-      request,
-    );
+    const found = then.filter((version) => version !== undefined).toSorted((x, y) => y.sequence - x.sequence);
+    return queryVersions(found, request);
   }
 
   /** What a memory was, and is as it was read. */
