@@ -218,7 +218,7 @@ export class SourceRemoval {
       const texts = drafts.map(({ text }) => text);
       const vectors = await vectorsOf(this.#pipeline, texts);
       for (const [n, memory] of drafts.entries())
-        this.#made.set(keyOf(some[n]!), { op: 'put', memory, ...(vectors && { vector: vectors[n]! }) });
+        this.#made.set(keyOf(some[n]!), { op: 'put', memory, vector: vectors?.[n] });
     }
     return memories.map((memory) => this.#made.get(keyOf(memory))!);
   }

@@ -58,12 +58,8 @@ export async function consolidate(request: {
   const working = new WorkingMemories(maxInvalidations, new Date(now).toISOString());
   const undecided: { candidate: Candidate; near: readonly string[] }[] = [];
   const keyed = candidates.filter(({ key }) => key !== undefined);
-  await addWithSuccessors(
-    working,
-    get,
-    keyed.map(({ key }) => keyedId(key!)),
-    Date.parse(keyed[0]?.source.at ?? ''),
-  );
+  const keyedIds = keyed.map(({ key }) => keyedId(key!));
+  await addWithSuccessors(working, get, keyedIds, Date.parse(keyed[0]?.source.at ?? ''));
   const quarantined: { candidate: Candidate; reason: string }[] = [];
   for (const candidate of candidates) {
     if (isBlank(candidate.text)) working.counts.ignored++;

@@ -166,12 +166,8 @@ async function procedureCandidate(
 ): Promise<Candidate> {
   const messages = placed.map(({ message }) => message);
   const { task, steps } = await distillProcedure(mustAsk(ask), messages);
-  const fact: MemoryFact = {
-    kind: 'procedural',
-    text: procedureText(task, steps),
-    data: { task, steps },
-    schemaId: 'procedure',
-  };
+  const text = procedureText(task, steps);
+  const fact: MemoryFact = { kind: 'procedural', text, data: { task, steps }, schemaId: 'procedure' };
   return candidateOf(fact, source.type ?? 'implicit', { from, to }, origin);
 }
 
@@ -187,10 +183,8 @@ function verbatimCandidate(input: LearnInput, { position, message }: PlacedMessa
 
 /** Rewrites candidates of an app, so that they contain nothing about persons. One whose text changes loses its data, which may name them, too. */
 async function rewriteWithoutPersons(ask: AskModel, candidates: readonly Candidate[]): Promise<Candidate[]> {
-  const texts = await withoutPersons(
-    ask,
-    candidates.map(({ text }) => text),
-  );
+  const given = candidates.map(({ text }) => text);
+  const texts = await withoutPersons(ask, given);
   return candidates.map((candidate, i) => {
     const text = texts[i]!;
     if (text === candidate.text) return candidate;

@@ -100,16 +100,14 @@ async function addInputs(
     const carrying = noted.length === 0 ? input : { ...input, uses: Object.fromEntries(noted) };
     const job = { id: jobId(id, input), scope: id, input: jobInputValue(carrying), sourceId: input.source.id };
     const added = await store.addJob(job, { ...options, maxJobs: limits.maxJobs, now: now() });
-    if (added === 'added') {
-      jobIds.push(job.id);
-      for (const [used, at] of noted) if (uses.get(used) === at) uses.delete(used);
+    if (added === 'full') {
+      report({ type: 'full', scope, sourceId: input.source.id, refused: countRefusal() });
+      return { status: 'full', jobIds, openIds };
     }
-    if (added !== 'full') {
-      openIds.push(job.id);
-      continue;
-    }
-    report({ type: 'full', scope, sourceId: input.source.id, refused: countRefusal() });
-    return { status: 'full', jobIds, openIds };
+    openIds.push(job.id);
+    if (added === 'known') continue;
+    jobIds.push(job.id);
+    for (const [used, at] of noted) if (uses.get(used) === at) uses.delete(used);
   }
   return { status: jobIds.length > 0 ? 'queued' : 'known', jobIds, openIds };
 }
