@@ -114,11 +114,11 @@ function toQuarantinedText(id: string, { reason, at, source, message, candidate 
 function approvedInput({ source, message, position = 0, task, candidate }: Quarantined): JobInput {
   if (message) {
     const sha256 = sha256Of(message);
-    const [hash, sha256s] = [shortHash(sha256), [sha256]];
+    const hash = shortHash(sha256);
     const range = { from: position, to: position + 1, base: hash, hashes: hash };
     // A procedure needs all messages of its job, so facts are learned from one that was kept back.
     const own = task === 'verbatim' ? task : 'learn';
-    return { version: 1, task: own, source, range, messages: [message], sha256s, isApproved: true };
+    return { version: 1, task: own, source, range, messages: [message], sha256s: [sha256], isApproved: true };
   }
   const facts = [candidate!];
   return { version: 1, task: 'facts', source, facts, sha256: sha256Of(facts), isApproved: true };

@@ -56,7 +56,6 @@ export async function extractFacts(
   },
 ): Promise<Extracted> {
   const { topics, messages, positions, at, summary, summaryLength } = request;
-  const known = new Set(topics.map(({ label }) => label));
   const notes =
     summary === undefined
       ? ''
@@ -71,8 +70,7 @@ export async function extractFacts(
     schema: Extraction,
     fault: ({ memories }, isRepaired) => {
       for (const { topics: labels, data, messages: numbers = [] } of memories) {
-        const fitting = labels.filter((label) => known.has(label));
-        const wrong = fitting.length > 0 ? dataFault(topics, fitting, data) : undefined;
+        const wrong = dataFault(topics, labels, data);
         if (wrong !== undefined) return wrong;
         if (!isRepaired && numbers.some((number) => !positions.includes(number))) {
           return `messages may hold the numbers of the messages alone: ${positions.join(', ')}.`;
@@ -83,7 +81,7 @@ export async function extractFacts(
   });
   const facts = answer.memories.flatMap(
     ({ topics: labels, data, explicit = false, messages: numbers, ...rest }): MemoryFact[] => {
-      const fitting = labels.filter((label) => known.has(label));
+      const fitting = labels.filter((label) => topics.some((topic) => topic.label === label));
       if (fitting.length === 0) return [];
       const shaped = schemaTopic(topics, fitting);
       const shape = shaped && { schemaId: shaped.label, data: givenData(shaped, data) as Json };

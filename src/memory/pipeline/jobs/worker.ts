@@ -29,6 +29,7 @@ const MOST_AT_ONCE = 4;
 /** How often a lease is renewed within its time. */
 const RENEWALS = 3;
 const MAX_ERROR = 300;
+const CRASHED = 'Each process that took the job ended before it was done: look for crashes, then replay it.';
 /** Jobs that a worker reads to see whether all are dead. */
 const MOST_DEAD = 5;
 /** The most dropped jobs that a worker keeps for callers that wait. */
@@ -200,12 +201,7 @@ export class MemoryWorker {
   async #carryOut(job: MemoryJob, options: Options): Promise<Attempt> {
     const { limits, store, now } = this.#pipeline;
     // The worker of the last attempt has died.
-    if (job.attempts > limits.maxAttempts)
-      return this.#fail(
-        job,
-        options,
-        new Error('Each process that took the job ended before it was done: look for crashes, then replay it.'),
-      );
+    if (job.attempts > limits.maxAttempts) return this.#fail(job, options, new Error(CRASHED));
     const lost = new AbortController();
     this.#dropped.delete(job.id);
     this.#runs.set(job.id, lost);
