@@ -33,6 +33,8 @@ export {
   type ClaimRequest,
   type CommitRequest,
   type JobsRequest,
+  type ListPart,
+  type ListRequest,
   type MemoryTenant,
 } from '../src/store/memory/base-memory-store.ts';
 export type { CommitOperations, NoteOperation, PutOperation, QueryRequest } from '../src/store/memory/checks.ts';
@@ -44,3 +46,10 @@ export {
   readyAt as memoryJobDueAt,
 } from '../src/store/memory/jobs.ts';
 export { memoryScopeKey, memoryScopeOfKey } from '../src/store/memory/scope.ts';
+export {
+  nextVersion as nextMemoryVersion,
+  queryVersions as queryMemoryVersions,
+  sequenceOf as memorySequenceOf,
+  versionAt as memoryVersionAt,
+  type MemoryVersion,
+} from '../src/store/memory/version.ts';

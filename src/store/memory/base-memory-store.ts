@@ -2,7 +2,7 @@ import { closed, invalidArgument } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import type { Page, PageOptions } from '../contract.ts';
 import { isAny, checkOptions, isObject, isWhole, type OptionCheck } from '../check-options.ts';
-import { checkPage } from '../list/page.ts';
+import { checkPage, encodeCursor } from '../list/page.ts';
 import { nameTenant, type SnapshotPathPrefix } from '../name-tenant.ts';
 import {
   checkIds,
@@ -48,14 +48,28 @@ export interface CommitRequest {
   readonly now: number;
 }
 
+/** Which part of a list a call wants. */
+export interface ListRequest {
+  /** The most items. */
+  readonly limit: number;
+  /** The `last` of the part before; `undefined`: from the first item on. */
+  readonly after: string | undefined;
+}
+
+/** A part of a list. */
+export interface ListPart<T, Position = string> {
+  /** In their order. */
+  readonly items: readonly T[];
+  /** Where the last item of this part stands in the list, in a form of the store's choice; `undefined` if no items follow. */
+  readonly last?: Position | undefined;
+}
+
 /** A checked `listJobs`. */
-export interface JobsRequest {
+export interface JobsRequest extends ListRequest {
   /** `undefined`: any. */
   readonly state: MemoryJob['state'] | undefined;
   /** By `memoryScopeKey`. */
   readonly scope: string | undefined;
-  /** Which part of the list. */
-  readonly page: PageOptions;
 }
 
 /** A checked `claimJob`. */
@@ -77,8 +91,8 @@ export interface ClaimRequest {
 export interface MemoryTenant {
   /** Memories by their ids. */
   get(scope: string, ids: readonly string[]): Awaitable<Memory[]>;
-  /** What fits a query. */
-  query(scope: string, request: QueryRequest): Awaitable<Page<MemoryHit>>;
+  /** What fits a query. `last` comes back as `before`. */
+  query(scope: string, request: QueryRequest): Awaitable<ListPart<MemoryHit, number>>;
   /** The scope's revision. */
   revision(scope: string): Awaitable<number>;
   /** What changed after a revision. */
@@ -102,9 +116,9 @@ export interface MemoryTenant {
   /** Renews the lease of a job, gives it back, marks it as dead or removes it. */
   changeJob(id: string, change: MemoryJobChange, now: number): Awaitable<void>;
   /** Jobs, the oldest first. */
-  listJobs(request: JobsRequest): Awaitable<Page<MemoryJob>>;
+  listJobs(request: JobsRequest): Awaitable<ListPart<MemoryJob>>;
   /** The scopes that hold anything. */
-  listScopes(page: PageOptions): Awaitable<Page<MemoryScopeId>>;
+  listScopes(request: ListRequest): Awaitable<ListPart<MemoryScopeId>>;
   /** Removes memories that have expired. */
   sweep(now: number): Awaitable<MemorySweep>;
   /** Removes a scope with everything in it. */
@@ -150,7 +164,7 @@ export abstract class BaseMemoryStore implements MemoryStore {
 
   async query(scope: MemoryScopeId, query: MemoryQuery = {}): Promise<Page<MemoryHit>> {
     const request = checkQuery(query, this.capabilities.vectorDimensions);
-    return this.#tenantOf(query).query(memoryScopeKey(scope), request);
+    return pageOf(await this.#tenantOf(query).query(memoryScopeKey(scope), request));
   }
 
   async revision(scope: MemoryScopeId, options?: MemoryStoreOptions): Promise<number> {
@@ -232,13 +246,12 @@ export abstract class BaseMemoryStore implements MemoryStore {
     if (state !== undefined && !['waiting', 'running', 'dead'].includes(state)) {
       throw invalidArgument("state must be 'waiting', 'running' or 'dead'.");
     }
-    checkPage({ limit: options.limit }, []);
-    return this.#tenantOf(options).listJobs({ state, scope: scope && memoryScopeKey(scope), page: options });
+    const request = { state, scope: scope && memoryScopeKey(scope), ...checkList(options) };
+    return pageOf(await this.#tenantOf(options).listJobs(request));
   }
 
   async listScopes(options: MemoryStoreOptions & PageOptions = {}): Promise<Page<MemoryScopeId>> {
-    checkPage({ limit: options.limit }, []);
-    return this.#tenantOf(options).listScopes(options);
+    return pageOf(await this.#tenantOf(options).listScopes(checkList(options)));
   }
 
   async sweep(options: MemoryStoreOptions & { now?: number } = {}): Promise<MemorySweep> {
@@ -258,4 +271,13 @@ export abstract class BaseMemoryStore implements MemoryStore {
     if (this.#closing) throw closed(this.#name);
     return this.openTenant(this.tenant(options));
   }
+}
+
+function checkList(options: PageOptions): ListRequest {
+  const { limit, after } = checkPage(options, ['string']);
+  return { limit, after: after?.[0] };
+}
+
+function pageOf<T>({ items, last }: ListPart<T, string | number>): Page<T> {
+  return last === undefined ? { items: [...items] } : { items: [...items], nextCursor: encodeCursor([last]) };
 }

@@ -211,7 +211,7 @@ export interface QueryRequest {
   readonly asOf: number | undefined;
   /** The most memories of the page. */
   readonly k: number;
-  /** The position of the last memory of the page before. */
+  /** The `last` of the part before. */
   readonly before: number | undefined;
 }
 

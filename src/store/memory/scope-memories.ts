@@ -1,4 +1,4 @@
-import type { Page } from '../contract.ts';
+import type { ListPart } from './base-memory-store.ts';
 import type { CommitOperations, QueryRequest } from './checks.ts';
 import type { Memory, MemoryChanges, MemoryHit, MemoryScopeId } from './contract.ts';
 import {
@@ -117,16 +117,13 @@ export class ScopeMemories {
     return { revision: this.#revision, changed: changed.map(({ memory }) => memory), isReset };
   }
 
-  query(request: QueryRequest): Page<MemoryHit> {
+  query(request: QueryRequest): ListPart<MemoryHit, number> {
     return queryVersions(this.#at(request.asOf), request);
   }
 
-  /** The last one first. */
   #at(time: number | undefined): MemoryVersion[] {
     const all = [...this.#memories.values()];
-    if (time === undefined) return all.map((versions) => versions.at(-1)!).toReversed();
-    const then = all.flatMap((versions) => versionAt(versions, time) ?? []);
-    return then.toSorted((x, y) => y.sequence - x.sequence);
+    return all.flatMap((versions) => (time === undefined ? versions.at(-1)! : (versionAt(versions, time) ?? [])));
   }
 
   #current(id: string): MemoryVersion | undefined {

@@ -1,8 +1,7 @@
 import { freeze } from '../../json/immutable.ts';
 import { jsonEqual } from '../../json/value.ts';
-import type { Page } from '../contract.ts';
-import { encodeCursor } from '../list/page.ts';
 import { insertBest } from '../parts/insert-best.ts';
+import type { ListPart } from './base-memory-store.ts';
 import type { PutOperation, QueryRequest } from './checks.ts';
 import type { Memory, MemoryHit, MemoryScopeId } from './contract.ts';
 
@@ -20,7 +19,10 @@ export interface MemoryVersion {
 /** More than the operations of a commit. */
 const SEQUENCES_A_REVISION = 128;
 
-/** The sequence of the first version of a scope's revision; those of the revisions before are smaller. */
+/**
+ * The sequence of the first version that a commit makes, by the scope's revision after it. Each further put of the commit has one more; all
+ * of earlier commits are smaller.
+ */
 export function sequenceOf(revision: number): number {
   return revision * SEQUENCES_A_REVISION;
 }
@@ -38,7 +40,11 @@ const CONTENT = [
   'expiresAt',
 ] as const;
 
-/** The version that a put makes. */
+/**
+ * The version that a put makes.
+ *
+ * @param current The last one of the memory; `undefined` if there is none, or the commit removes it.
+ */
 export function nextVersion(
   { memory: draft, vector: given }: PutOperation,
   current: MemoryVersion | undefined,
@@ -96,18 +102,25 @@ export function isSupportedBy(versions: readonly MemoryVersion[], sourceId: stri
   return versions.some(({ memory }) => memory.sources.some(({ id }) => id === sourceId));
 }
 
-/** The answer to a query over versions, which come last one first. */
-export function queryVersions(versions: readonly MemoryVersion[], request: QueryRequest): Page<MemoryHit> {
+/**
+ * The answer to a query.
+ *
+ * @param versions Of each memory the last one, or with `asOf` the one of that time ({@link versionAt}). In any order.
+ */
+export function queryVersions(versions: readonly MemoryVersion[], request: QueryRequest): ListPart<MemoryHit, number> {
   const { vector, k, before = Infinity } = request;
   const fitting = versions.filter((version) => version.sequence < before && fits(version, request));
-  return vector ? { items: nearest(fitting, vector, k) } : pageOfVersions(fitting, k);
+  if (vector) return { items: nearest(fitting, vector, k) };
+  return firstOf(
+    fitting.toSorted((x, y) => y.sequence - x.sequence),
+    k,
+  );
 }
 
-/** A page of the first `k` versions. */
-export function pageOfVersions(versions: readonly MemoryVersion[], k: number): Page<MemoryHit> {
-  const page = versions.slice(0, k);
-  const items = page.map(({ memory }) => ({ memory }));
-  return versions.length > k ? { items, nextCursor: encodeCursor([page.at(-1)!.sequence]) } : { items };
+/** The first `k` versions. */
+export function firstOf(versions: readonly MemoryVersion[], k: number): ListPart<MemoryHit, number> {
+  const items = versions.slice(0, k).map(({ memory }) => ({ memory }));
+  return { items, last: versions.length > k ? versions[k - 1]!.sequence : undefined };
 }
 
 /** The `k` nearest memories by cosine, nearest first; those without a vector of as many dimensions are left out. */

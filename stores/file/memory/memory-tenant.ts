@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { Sealer, type Encryption } from '../../../src/store/encryption/encryption.ts';
-import type { Page, PageOptions } from '../../../src/store/contract.ts';
-import { checkPage, encodeCursor, pageOf } from '../../../src/store/list/page.ts';
 import type {
   ClaimRequest,
   CommitRequest,
   JobsRequest,
+  ListPart,
+  ListRequest,
   MemoryTenant,
 } from '../../../src/store/memory/base-memory-store.ts';
 import type { QueryRequest } from '../../../src/store/memory/checks.ts';
@@ -69,7 +69,7 @@ export class FileMemoryTenant implements MemoryTenant {
     return this.#read(key, async ({ log }) => (await log.load()).memories.get(ids));
   }
 
-  query(key: string, request: QueryRequest): Promise<Page<MemoryHit>> {
+  query(key: string, request: QueryRequest): Promise<ListPart<MemoryHit, number>> {
     return this.#read(key, async ({ log }) => (await log.load()).memories.query(request));
   }
 
@@ -137,18 +137,17 @@ export class FileMemoryTenant implements MemoryTenant {
     });
   }
 
-  listJobs({ state, scope, page }: JobsRequest): Promise<Page<MemoryJob>> {
-    const { limit, after: [after] = [0] } = checkPage(page, ['number']);
+  listJobs({ state, scope, limit, after = '0' }: JobsRequest): Promise<ListPart<MemoryJob>> {
     const wanted = scope && scopeHashOf(scope);
-    const read = async (files: readonly JobFile[]): Promise<Page<MemoryJob>> => {
+    const read = async (files: readonly JobFile[]): Promise<ListPart<MemoryJob>> => {
       const items: MemoryJob[] = [];
-      let last = after;
+      let last = 0;
       for (const file of files) {
-        if (file.number <= after || (wanted ?? file.scope) !== file.scope) continue;
+        if (file.number <= Number(after) || (wanted ?? file.scope) !== file.scope) continue;
         if (state !== undefined && (state === 'dead') !== (file.readyAt === Infinity)) continue;
         const job = await this.#jobs.read(file);
         if ((state ?? job.state) !== job.state) continue;
-        if (items.length === limit) return { items, nextCursor: encodeCursor([last]) };
+        if (items.length === limit) return { items, last: `${last}` };
         items.push(job);
         last = file.number;
       }
@@ -157,21 +156,19 @@ export class FileMemoryTenant implements MemoryTenant {
     return this.#shared.run('Listing memory jobs', () => this.#readJobs(read));
   }
 
-  listScopes(options: PageOptions): Promise<Page<MemoryScopeId>> {
-    const { limit, after: [after] = [''] } = checkPage(options, ['string']);
+  listScopes({ limit, after = '' }: ListRequest): Promise<ListPart<MemoryScopeId>> {
     return this.#shared.run('Listing scopes', async () => {
       const { folder } = this.#shared;
       const withJobs = await this.#scopesWithJobs();
       const written = folder.hasFolder(this.#scopes) ? folder.namesIn(this.#scopes) : [];
       const names = [...new Set([...written, ...withJobs.keys()])].filter((name) => name > after).toSorted();
-      const keys = new Map<string, string | undefined>();
-      for (const name of names.slice(0, limit)) {
-        keys.set(name, withJobs.get(name) ?? (await MemoryLog.scopeOf(folder, join(this.#scopes, name))));
+      const first = names.slice(0, limit);
+      const items: MemoryScopeId[] = [];
+      for (const name of first) {
+        const key = withJobs.get(name) ?? (await MemoryLog.scopeOf(folder, join(this.#scopes, name)));
+        if (key !== undefined) items.push(memoryScopeOfKey(key));
       }
-      return pageOf(names, limit, (name) => {
-        const key = keys.get(name);
-        return { position: [name], item: key === undefined ? undefined : memoryScopeOfKey(key) };
-      });
+      return { items, last: names.length > limit ? first.at(-1) : undefined };
     });
   }
 

@@ -5,12 +5,12 @@ import {
   type DocumentSnapshot,
   type Query,
 } from '@google-cloud/firestore';
-import type { Page, PageOptions } from '../../../src/store/contract.ts';
-import { checkPage, pageOf } from '../../../src/store/list/page.ts';
 import type {
   ClaimRequest,
   CommitRequest,
   JobsRequest,
+  ListPart,
+  ListRequest,
   MemoryTenant,
 } from '../../../src/store/memory/base-memory-store.ts';
 import type { QueryRequest } from '../../../src/store/memory/checks.ts';
@@ -29,7 +29,7 @@ import type {
 import { memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
 import {
   fits,
-  pageOfVersions,
+  firstOf,
   queryVersions,
   sequenceOf,
   versionAt,
@@ -81,7 +81,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     });
   }
 
-  query(key: string, request: QueryRequest): Promise<Page<MemoryHit>> {
+  query(key: string, request: QueryRequest): Promise<ListPart<MemoryHit, number>> {
     return this.#call('query', 'Querying memories', () => {
       if (request.asOf !== undefined) return this.#queryPast(key, request, request.asOf);
       return request.vector ? this.#queryNear(key, request, request.vector) : this.#queryLast(key, request);
@@ -170,12 +170,11 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     return this.#call('changeJob', 'Changing a memory job', () => this.#jobs.change(id, change, now));
   }
 
-  listJobs(request: JobsRequest): Promise<Page<MemoryJob>> {
+  listJobs(request: JobsRequest): Promise<ListPart<MemoryJob>> {
     return this.#call('listJobs', 'Listing memory jobs', () => this.#jobs.list(request));
   }
 
-  listScopes(options: PageOptions): Promise<Page<MemoryScopeId>> {
-    const { limit, after: [after] = [''] } = checkPage(options, ['string']);
+  listScopes({ limit, after = '' }: ListRequest): Promise<ListPart<MemoryScopeId>> {
     return this.#call('listScopes', 'Listing scopes', async () => {
       const { database, scopes } = this.#data;
       const written = scopes
@@ -188,7 +187,8 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       ]);
       const keys = new Map([...heads.map((head): [string, string] => [head.id, readHead(head).key!]), ...withJobs]);
       const names = [...keys.keys()].toSorted();
-      return pageOf(names, limit, (name) => ({ position: [name], item: memoryScopeOfKey(keys.get(name)!) }));
+      const items = names.slice(0, limit).map((name) => memoryScopeOfKey(keys.get(name)!));
+      return { items, last: names.length > limit ? names[limit - 1] : undefined };
     });
   }
 
@@ -248,7 +248,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     return { memories: memories.length, revisions: revisions.length, notes: notes.length };
   }
 
-  async #queryLast(key: string, request: QueryRequest): Promise<Page<MemoryHit>> {
+  async #queryLast(key: string, request: QueryRequest): Promise<ListPart<MemoryHit, number>> {
     const { k, before } = request;
     const limit = Math.min(PAGE, k + 1);
     const head = this.#readHead(key);
@@ -262,12 +262,12 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       const documents = await keptOf(head, this.#data.database.query(query));
       for (const version of await this.#versions(key, documents)) if (fits(version, request)) found.push(version);
       // All that comes after an erased document is erased, too.
-      if (found.length > k || documents.length < limit) return pageOfVersions(found, k);
+      if (found.length > k || documents.length < limit) return firstOf(found, k);
       query = query.startAfter(documents.at(-1)!);
     }
   }
 
-  async #queryNear(key: string, request: QueryRequest, vector: Float32Array): Promise<Page<MemoryHit>> {
+  async #queryNear(key: string, request: QueryRequest, vector: Float32Array): Promise<ListPart<MemoryHit, number>> {
     const { k, filter } = request;
     const all = this.#memories(key).select(...WITHOUT_VECTOR, DISTANCE);
     const memories = filter.includeInvalid ? all : all.where('isActive', '==', true);
@@ -289,7 +289,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     }
   }
 
-  async #queryPast(key: string, request: QueryRequest, asOf: number): Promise<Page<MemoryHit>> {
+  async #queryPast(key: string, request: QueryRequest, asOf: number): Promise<ListPart<MemoryHit, number>> {
     const reading = this.#readHead(key);
     const all = this.#data.database.all(this.#memories(key).orderBy('sequence', 'desc'));
     const documents = await keptOf(reading, all);
@@ -302,7 +302,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
         return versionAt(await this.#history(key, documents[i]!, head), asOf);
       }),
     );
-    const found = then.filter((version) => version !== undefined).toSorted((x, y) => y.sequence - x.sequence);
+    const found = then.filter((version) => version !== undefined);
     return queryVersions(found, request);
   }
 

@@ -6,9 +6,7 @@ import {
   type DocumentReference,
   type DocumentSnapshot,
 } from '@google-cloud/firestore';
-import type { Page } from '../../../src/store/contract.ts';
-import { checkPage, encodeCursor } from '../../../src/store/list/page.ts';
-import type { ClaimRequest, JobsRequest } from '../../../src/store/memory/base-memory-store.ts';
+import type { ClaimRequest, JobsRequest, ListPart } from '../../../src/store/memory/base-memory-store.ts';
 import type { MemoryJob, MemoryJobChange, MemoryJobHold } from '../../../src/store/memory/contract.ts';
 import { assertHolds, changedJob, leased, readyAt } from '../../../src/store/memory/jobs.ts';
 import { memoryScopeKey } from '../../../src/store/memory/scope.ts';
@@ -98,8 +96,8 @@ export class JobQueues {
     return this.#changes(key, job!, queue!, undefined);
   }
 
-  async list({ state, scope, page }: JobsRequest): Promise<Page<MemoryJob>> {
-    const { limit, after } = checkPage(page, ['number', 'number', 'string']);
+  async list({ state, scope, limit, after: position }: JobsRequest): Promise<ListPart<MemoryJob>> {
+    const after = position === undefined ? undefined : (JSON.parse(position) as Position);
     const items: MemoryJob[] = [];
     let last: DocumentSnapshot | undefined;
     const found = scope === undefined ? this.#pages(limit + 1, after) : [await this.#ofScope(scope, after)];
@@ -107,7 +105,7 @@ export class JobQueues {
       for (const document of documents) {
         const job = await this.#read(document);
         if ((state ?? job.state) !== job.state) continue;
-        if (items.length === limit) return { items, nextCursor: encodeCursor(positionOf(last!)) };
+        if (items.length === limit) return { items, last: JSON.stringify(positionOf(last!)) };
         items.push(job);
         last = document;
       }

@@ -1,9 +1,7 @@
-import type { Page } from '../../../src/store/contract.ts';
-import type { ClaimRequest, JobsRequest } from '../../../src/store/memory/base-memory-store.ts';
+import type { ClaimRequest, JobsRequest, ListPart } from '../../../src/store/memory/base-memory-store.ts';
 import type { MemoryJob, MemoryJobChange, MemoryJobHold } from '../../../src/store/memory/contract.ts';
 import { assertHolds, changedJob, jobToClaim, leased, readyAt } from '../../../src/store/memory/jobs.ts';
 import { memoryScopeKey } from '../../../src/store/memory/scope.ts';
-import { checkPage, pageOf } from '../../../src/store/list/page.ts';
 
 interface Entry {
   job: MemoryJob;
@@ -48,15 +46,15 @@ export class JobQueue {
     this.#jobs.delete(id);
   }
 
-  list({ state, scope, page }: JobsRequest): Page<MemoryJob> {
-    const { limit, after: [after] = [0] } = checkPage(page, ['number']);
+  list({ state, scope, limit, after = '0' }: JobsRequest): ListPart<MemoryJob> {
     const rest = [...this.#jobs.values()].filter(
       (entry) =>
-        entry.number > after &&
+        entry.number > Number(after) &&
         (state ?? entry.job.state) === entry.job.state &&
         (scope ?? entry.scope) === entry.scope,
     );
-    return pageOf(rest, limit, ({ number, job }) => ({ position: [number], item: job }));
+    const first = rest.slice(0, limit);
+    return { items: first.map(({ job }) => job), last: rest.length > limit ? `${first.at(-1)!.number}` : undefined };
   }
 
   scopes(): Set<string> {

@@ -1,9 +1,10 @@
 import type { Json } from '../../../src/json/value.ts';
-import type { Page, PageOptions } from '../../../src/store/contract.ts';
 import type {
   ClaimRequest,
   CommitRequest,
   JobsRequest,
+  ListPart,
+  ListRequest,
   MemoryTenant,
 } from '../../../src/store/memory/base-memory-store.ts';
 import { isDerivedKind, type NoteOperation, type QueryRequest } from '../../../src/store/memory/checks.ts';
@@ -22,7 +23,6 @@ import type {
 import { assertRevision } from '../../../src/store/memory/jobs.ts';
 import { memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
 import { ScopeMemories } from '../../../src/store/memory/scope-memories.ts';
-import { checkPage, pageOf } from '../../../src/store/list/page.ts';
 import { JobQueue } from './job-queue.ts';
 
 interface Scope {
@@ -42,7 +42,7 @@ export class InMemoryMemoryTenant implements MemoryTenant {
     return this.#read(scope).memories.get(ids);
   }
 
-  query(scope: string, request: QueryRequest): Page<MemoryHit> {
+  query(scope: string, request: QueryRequest): ListPart<MemoryHit, number> {
     return this.#read(scope).memories.query(request);
   }
 
@@ -98,15 +98,15 @@ export class InMemoryMemoryTenant implements MemoryTenant {
     this.#jobs.change(id, change, now);
   }
 
-  listJobs(request: JobsRequest): Page<MemoryJob> {
+  listJobs(request: JobsRequest): ListPart<MemoryJob> {
     return this.#jobs.list(request);
   }
 
-  listScopes(options: PageOptions): Page<MemoryScopeId> {
-    const { limit, after: [after] = [''] } = checkPage(options, ['string']);
+  listScopes({ limit, after = '' }: ListRequest): ListPart<MemoryScopeId> {
     const written = [...this.#scopes].filter(([, { isErased }]) => !isErased).map(([key]) => key);
     const keys = [...new Set([...written, ...this.#jobs.scopes()])].filter((key) => key > after).toSorted();
-    return pageOf(keys, limit, (key) => ({ position: [key], item: memoryScopeOfKey(key) }));
+    const first = keys.slice(0, limit);
+    return { items: first.map(memoryScopeOfKey), last: keys.length > limit ? first.at(-1) : undefined };
   }
 
   sweep(now: number): MemorySweep {
