@@ -22,12 +22,25 @@ const CALLS = {
   writeRecord: 'write',
 };
 
+/** By store and time budget. */
+const bounded = new WeakMap<object, Map<number, unknown>>();
+
 /**
  * The store as the runtime calls it. Each call has one time budget: within it, a transient failure is retried, and when the budget is used up
  * the call fails with `DEADLINE_EXCEEDED`. A save that timed out writes nothing, unless its commit has already begun. A
  * write of a session record that timed out may still be made, and one whose answer was lost is `ABORTED` when it expects a revision.
+ *
+ * Agents with one store and one budget get the same object, so that their memory lists the store's sessions once.
  */
 export function boundedStore<State>(store: SessionStore<State>, timeoutMs: number): SessionStore<State> {
+  const known = bounded.get(store) ?? new Map<number, unknown>();
+  bounded.set(store, known);
+  const one = known.get(timeoutMs) ?? withTimeLimit(store, timeoutMs);
+  known.set(timeoutMs, one);
+  return one as SessionStore<State>;
+}
+
+function withTimeLimit<State>(store: SessionStore<State>, timeoutMs: number): SessionStore<State> {
   const methods = store as unknown as Calls;
   const calls: Calls = {};
   for (const [name, what] of Object.entries(CALLS)) {

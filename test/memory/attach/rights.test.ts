@@ -2,7 +2,7 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FileSessionStore } from 'genkitx-agents';
+import { defineAgent, FileSessionStore } from 'genkitx-agents';
 import { FileMemoryStore, processMemoryJobs } from 'genkitx-agents/memory';
 import { eraseUser, exportUser } from 'genkitx-agents/privacy';
 import { afterEach, describe, expect, test, vi } from 'vitest';
@@ -80,6 +80,69 @@ describe.each(['user', 'session'] as const)('with memories of a %s', (scope) => 
     expect(JSON.stringify(remembered)).toContain('It was said: I was in zanzibar.');
     expect(JSON.parse(lines.at(-1)!)).toMatchObject({ kind: 'end', sessions: 1, memories: remembered.length });
     expect(lines.join('')).not.toContain('timbuktu');
+    await close();
+  });
+});
+
+test('a store that agents share is listed once', async () => {
+  const { ai, attached, memory, scope, sessions, said } = agentWithMemory();
+  defineAgent(ai, { name: 'other', model: said.name, store: sessions, memory: attached });
+  const list = vi.spyOn(sessions, 'listSessions');
+  await memory.erase({ scope });
+  expect(list).toHaveBeenCalledTimes(1);
+  await processMemoryJobs(memory);
+  expect(list).toHaveBeenCalledTimes(2);
+});
+
+describe.each(['one store', 'two store objects on one folder'])('two agents on %s', (on) => {
+  async function setUpTwo(scope: 'user' | 'session') {
+    const folder = await mkdtemp(join(tmpdir(), 'memory-rights-'));
+    folders.push(folder);
+    const sessions = [new FileSessionStore(folder), new FileSessionStore(folder)];
+    const setting = agentWithMemory({
+      memory: { model: undefined, extract: () => ['The user likes tea.'], generate: { everyTurns: 100 } },
+      attach: { scope },
+      store: sessions[0]!,
+    });
+    const { ai, attached, chat, memory, said } = setting;
+    const store = sessions[on === 'one store' ? 0 : 1]!;
+    defineAgent(ai, { name: 'other', model: said.name, store, memory: attached });
+    const talk = chat();
+    await talk.send('I like tea.');
+    const sessionId = talk.sessionId!;
+    const learn = async () => (await attached.endSession({ sessionId, context: ADA, wait: true })).status;
+    expect(await learn()).toBe('committed');
+    const close = () => Promise.all([memory.close(), ...sessions.map((one) => one.close())]);
+    return { ...setting, store, talk, sessionId, learn, close };
+  }
+
+  test('erase marks the session as read', async () => {
+    const { memory, scope, learn, close } = await setUpTwo('user');
+    expect(await memory.erase({ scope })).toMatchObject({ memories: 1 });
+    expect(await learn()).toBe('known');
+    await close();
+  });
+
+  test('forgetSource removes what was learned from the session', async () => {
+    const { memory, scope, sessionId, learn, close } = await setUpTwo('user');
+    expect(await memory.forgetSource({ scope, source: sessionId })).toMatchObject({ removed: 1 });
+    expect(await learn()).toBe('known');
+    await close();
+  });
+
+  test('consent that is given again leaves out what was said in between', async () => {
+    const { memory, scope, talk, learn, close } = await setUpTwo('user');
+    await memory.consent.set(scope, 'off');
+    await talk.send('I like rum.');
+    await memory.consent.set(scope, 'on');
+    expect(await memory.consent.get(scope)).toBe('on');
+    expect(await learn()).toBe('known');
+    await close();
+  });
+
+  test('eraseUser removes the memories of sessions', async () => {
+    const { memory, store, close } = await setUpTwo('session');
+    expect(await eraseUser(store, { userId: 'ada', memory })).toMatchObject({ sessions: 1, memories: 1 });
     await close();
   });
 });

@@ -21,11 +21,8 @@ import { readSession } from './read-session.ts';
 /** The most sessions whose notes are changed at once. */
 const MOST_AT_ONCE = 50;
 
-/** All messages that a session has. */
-interface SessionRanges {
-  readonly sessionId: string;
-  readonly ranges: readonly ReadRange[];
-}
+/** By session, all messages that it has. Agents may share a store, or have several objects for one: a session is found in each. */
+type SessionRanges = ReadonlyMap<string, readonly ReadRange[]>;
 
 /** Where the sessions are: the stores of all agents, and how sessions belong to the scopes that these learn into. */
 interface SessionPlaces {
@@ -43,11 +40,13 @@ export async function rangesOf(
   work: ScopeTarget,
   places: SessionPlaces,
   { sessionId: only, onError }: { sessionId?: string; onError?: (error: unknown) => void } = {},
-): Promise<SessionRanges[]> {
-  const found: SessionRanges[] = [];
+): Promise<SessionRanges> {
+  const found = new Map<string, readonly ReadRange[]>();
+  const add = (sessionId: string, ranges: readonly ReadRange[]) =>
+    found.set(sessionId, [...(found.get(sessionId) ?? []), ...ranges]);
   try {
     for await (const { store, sessionId } of sessionsOf(work, places, only))
-      await rangesIn(store, work, sessionId).then((one) => found.push(one), onError);
+      await rangesIn(store, work, sessionId).then((ranges) => add(sessionId, ranges), onError);
   } catch (error) {
     if (!onError) throw error;
     onError(error);
@@ -79,7 +78,7 @@ async function* sessionsOf(
 }
 
 /** The messages of all branches, because a user may continue any of them. */
-async function rangesIn(store: SnapshotStore, { options }: ScopeTarget, sessionId: string): Promise<SessionRanges> {
+async function rangesIn(store: SnapshotStore, { options }: ScopeTarget, sessionId: string): Promise<ReadRange[]> {
   const snapshots = await listAllSnapshots(store, { ...options, sessionId });
   const parents = new Set(snapshots.map(({ parentId }) => parentId));
   const source = { id: sessionId, at: '' };
@@ -91,23 +90,24 @@ async function rangesIn(store: SnapshotStore, { options }: ScopeTarget, sessionI
       for (const { range } of learnInputs('learn', source, messages, { version: 1, ranges, seen: [] }, end))
         ranges.push(range);
   }
-  return { sessionId, ranges };
+  return ranges;
 }
 
 /** Marks messages as read, so that they are not learned later. */
 export async function markAsRead(
   pipeline: Pipeline,
   work: ScopeTarget,
-  sessions: readonly SessionRanges[],
+  sessions: SessionRanges,
   change = (note: SourceNote) => note,
 ): Promise<void> {
   const { id, options } = work;
-  for (let i = 0; i < sessions.length; i += MOST_AT_ONCE) {
-    const some = sessions.slice(i, i + MOST_AT_ONCE);
-    const keys = some.map(({ sessionId }) => sourceNoteKey(sessionId));
+  const all = [...sessions];
+  for (let i = 0; i < all.length; i += MOST_AT_ONCE) {
+    const some = all.slice(i, i + MOST_AT_ONCE);
+    const keys = some.map(([sessionId]) => sourceNoteKey(sessionId));
     await commitPlan(pipeline, work, async () => {
       const { revision, notes } = await pipeline.store.notes(id, NOTES.pipeline, { ...options, keys });
-      const steps = some.flatMap(({ sessionId, ranges }, n) => {
+      const steps = some.flatMap(([sessionId, ranges], n) => {
         const note = parseSourceNote(notes.find(({ key }) => key === keys[n])?.value);
         const next = ranges.reduce(withUnread, change(note));
         return next === note ? [] : [[sourceNoteOperation(sessionId, next)]];
