@@ -595,6 +595,30 @@ describe('the queue', () => {
     expect(await other.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'failed' });
   });
 
+  test.each([
+    ['remove', 'committed'],
+    ['dead', 'failed'],
+  ] as const)('wait answers when another worker, which took the job over, has ended it: %s', async (to, status) => {
+    let answer: ((facts: string[]) => void) | undefined;
+    const { clock, store, memory, scope } = setUp({
+      model: undefined,
+      limits: { leaseMs: 30 },
+      extract: () => new Promise((resolve) => (answer = resolve)),
+    });
+    let settled = false;
+    const ingesting = memory.ingest({ scope, source: { id: 'a' }, messages: [user('I like tea.')], wait: true });
+    void ingesting.finally(() => (settled = true));
+    await until(() => answer !== undefined);
+    const list = vi.spyOn(store, 'listJobs');
+    const { id } = (await store.claimJob({ owner: 'other', leaseMs: 60_000, now: clock.now + 1_000 }))!;
+    // This process sees that it has lost the job, and waits for the other.
+    await vi.waitFor(() => expect(list).toHaveBeenCalled());
+    expect(settled).toBe(false);
+    await store.changeJob(id, { owner: 'other', to, now: clock.now });
+    expect((await ingesting).status).toBe(status);
+    answer!([]);
+  });
+
   test('a job whose workers die goes to the dead letters after five', async () => {
     const { memory, clock, store, scope, model } = setUp({ worker: false });
     await memory.ingest({ scope, source, messages });

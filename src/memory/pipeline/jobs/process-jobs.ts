@@ -91,7 +91,7 @@ export async function processMemoryJobs(
       while (Date.now() < end) {
         const made = await attempt({ context });
         if (!made) break;
-        result[made.attempt]++;
+        if (made.attempt !== 'lost') result[made.attempt]++;
       }
     } catch (error) {
       errors.push(error);

@@ -15,8 +15,8 @@ import { noteDeadJob } from './note-dead-job.ts';
 
 type Options = ScopeTarget['options'];
 
-/** The result of an attempt. */
-export type Attempt = 'done' | 'failed' | 'dead';
+/** The result of an attempt. `lost`: the job was removed meanwhile, or another worker has it, because the lease ran out. */
+export type Attempt = 'done' | 'failed' | 'dead' | 'lost';
 
 /**
  * How the work on jobs ended, for a caller that waits. `queued`: they are behind another job, which waits for its next attempt. `refused`: at
@@ -29,7 +29,8 @@ const MOST_AT_ONCE = 4;
 /** How often a lease is renewed within its time. */
 const RENEWALS = 3;
 const MAX_ERROR = 300;
-const CRASHED = 'Each process that took the job ended before it was done: look for crashes, then replay it.';
+const LOST =
+  'Each process that took the job ended, or lost its lease, before it was done: look for crashes, give limits.leaseMs more time, then replay it.';
 /** Jobs that a worker reads to see whether all are dead. */
 const MOST_DEAD = 5;
 /** The most dropped jobs that a worker keeps for callers that wait. */
@@ -103,7 +104,7 @@ export class MemoryWorker {
     let failed = false;
     const attempt = async () => {
       const made = await this.#attempt(options, scope);
-      if (made && open.delete(made.job.id) && made.attempt !== 'done') failed = true;
+      if (made && made.attempt !== 'lost' && open.delete(made.job.id) && made.attempt !== 'done') failed = true;
       // The background may have found the scope taken, and planned to look later.
       if (open.size === 0 && this.#tenants.has(tenant)) this.wake(options);
       return made;
@@ -200,8 +201,8 @@ export class MemoryWorker {
 
   async #carryOut(job: MemoryJob, options: Options): Promise<Attempt> {
     const { limits, store, now } = this.#pipeline;
-    // The worker of the last attempt has died.
-    if (job.attempts > limits.maxAttempts) return this.#fail(job, options, new Error(CRASHED));
+    // The worker of the last attempt has died, or lost the job.
+    if (job.attempts > limits.maxAttempts) return this.#fail(job, options, new Error(LOST));
     const lost = new AbortController();
     this.#dropped.delete(job.id);
     this.#runs.set(job.id, lost);
@@ -223,7 +224,7 @@ export class MemoryWorker {
         await this.#change(job, options, { to: 'waiting', attempts: Math.max(0, job.attempts - 1) });
         return 'failed';
       }
-      return lost.signal.aborted ? 'done' : await this.#fail(job, options, error);
+      return lost.signal.aborted ? 'lost' : await this.#fail(job, options, error);
     } finally {
       this.#runs.delete(job.id);
       clearInterval(renewal);
@@ -245,7 +246,7 @@ export class MemoryWorker {
       });
     }
     const change = isLast ? { to: 'dead' as const } : { to: 'waiting' as const, dueAt: new Date(due).toISOString() };
-    if (!(await this.#change(job, options, { ...change, error: text }))) return 'done';
+    if (!(await this.#change(job, options, { ...change, error: text }))) return 'lost';
     if (!isLast) this.#wakeAt(due, options);
     const scope = memoryScope(job.scope, options.context);
     const { id: jobId, sourceId, attempts } = job;
