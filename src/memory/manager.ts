@@ -393,7 +393,8 @@ export class MemoryManager {
    * summary. Memories with other sources are made again from their statements. The messages of the source count as read, so they are not
    * learned again: also those that were not read yet, if the source is a session of an agent of this process. With `snapshotIds` only
    * statements from these snapshots go, such as those of an abandoned branch. A statement names the last snapshot of the turns that were
-   * learned together: with `everyTurns: 5` the fifth, even for turns that several branches share.
+   * learned together: with `everyTurns: 5` the fifth, even for turns that several branches share. A session states a fact once, so what
+   * another branch repeats goes as well.
    *
    * @throws `UNAVAILABLE` when a worker of another process still reads the source; call it again.
    */

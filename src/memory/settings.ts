@@ -215,7 +215,7 @@ function logFailure({ type, refused, jobId, attempts, error }: MemoryReport): vo
   else if (type === 'dead') {
     const job = `Memory job ${quote(jobId!)}`;
     logger.warn(
-      `${job} failed in each of its attempts (${attempts}); memory.jobs.replay tries it again, discard removes it. ${error}`,
+      `${job} failed after ${attempts} attempts; memory.jobs.replay tries it again, discard removes it. ${error}`,
     );
   }
 }

@@ -40,7 +40,7 @@ export function fuse({ hits, coverage }: LexicalHits, nearest: readonly MemoryHi
 
 /** Sorts the candidates by the reranker's numbers, which are in the same order. The greatest is the most relevant. */
 export function reorder(candidates: readonly RankedMemory[], ranks: readonly number[]): RankedMemory[] {
-  const ranked = candidates.map((candidate, i) => ({ candidate, rank: ranks[i] ?? -Infinity }));
+  const ranked = candidates.map((candidate, i) => ({ candidate, rank: ranks[i]! }));
   ranked.sort((a, b) => b.rank - a.rank);
   return ranked.map(({ candidate }, rank) => ({ ...candidate, relevance: rankShare(rank) }));
 }

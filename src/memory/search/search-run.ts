@@ -114,8 +114,12 @@ export class SearchRun {
   }
 
   async #rewritten(query: string, rewrite: NonNullable<MemorySearchOptions['rewriteQuery']>): Promise<string> {
-    const rewritten = await this.#step('rewrite', () => rewrite(query, this.#deadline.signal));
-    return typeof rewritten === 'string' ? rewritten : query;
+    const rewritten = await this.#step('rewrite', async () => {
+      const text: unknown = await rewrite(query, this.#deadline.signal);
+      if (typeof text !== 'string') throw new TypeError('rewriteQuery must return a text.');
+      return text;
+    });
+    return rewritten ?? query;
   }
 
   async #index(): Promise<LexicalIndex | undefined> {
@@ -181,7 +185,12 @@ export class SearchRun {
   ): Promise<RankedMemory[]> {
     if (candidates.length === 0) return candidates;
     const memories = candidates.map(({ memory }) => freeze(memory));
-    const ranks = await this.#step('rerank', () => rerank(query, memories, this.#deadline.signal));
+    const ranks = await this.#step('rerank', async () => {
+      const numbers: unknown = await rerank(query, memories, this.#deadline.signal);
+      if (!Array.isArray(numbers) || numbers.length !== memories.length || !numbers.every(Number.isFinite))
+        throw new TypeError(`rerank must return a number for each of the ${memories.length} memories.`);
+      return numbers as readonly number[];
+    });
     return ranks ? reorder(candidates, ranks) : candidates;
   }
 

@@ -22,6 +22,35 @@ describe('duplicates', () => {
     expect(one!.confidence).toBe(0.99);
   });
 
+  test('with other data count as one memory with the data of the stronger', async () => {
+    const { memory, clock, scope, store } = setUp({ model: undefined });
+    const budget = (amount: number | undefined) => ({
+      text: 'The user has a travel budget.',
+      ...(amount && { data: { amount }, schemaId: 'budget' }),
+    });
+    const say = (amount: number | undefined, id: string, type: 'explicit' | 'implicit' = 'explicit') => {
+      clock.now += DAY;
+      return memory.ingest({ scope, source: { id, type }, memories: [budget(amount)], wait: true });
+    };
+    const known = async () => {
+      const [one, ...more] = await all(store);
+      expect(more).toEqual([]);
+      return [one!.data, one!['contradictions'], one!.confidence];
+    };
+    await say(undefined, 'a');
+    await say(500, 'a');
+    expect(await known()).toEqual([{ amount: 500 }, undefined, 0.9]);
+    await say(900, 'b');
+    expect(await known()).toEqual([{ amount: 900 }, 1, expect.closeTo(0.99 * 0.9)]);
+    for (const amount of [500, 600, 500]) {
+      await say(amount, 'c');
+      expect((await known())[0]).toEqual({ amount });
+    }
+    // A remark does not replace it, and counts once.
+    for (let i = 0; i < 2; i++) await say(700, 'd', 'implicit');
+    expect(await known()).toEqual([{ amount: 500 }, 5, expect.any(Number)]);
+  });
+
   test('do not hide what differs in a number, a negation or the order', async () => {
     const { memory, scope, store } = setUp({ model: undefined });
     const texts = ['Ada likes Bob.', 'Bob likes Ada.', 'Ada does not like Bob.', 'Ada has 2 dogs.', 'Ada has 3 dogs.'];
@@ -392,6 +421,17 @@ test("a tool's fact lasts for an hour from when it was said", async () => {
   expect(await all(store)).toMatchObject([{ expiresAt: '2026-01-01T00:30:00.000Z' }]);
 });
 
+test('a fact and a procedure may have the same key', async () => {
+  const { memory, scope, store } = setUp({ model: undefined });
+  await memory.create({ scope, memory: { text: 'Refunds need a receipt.', key: 'refund' } });
+  const procedure = { text: 'To refund: look it up.', key: 'refund', kind: 'procedural' as const };
+  await memory.create({ scope, memory: procedure });
+  expect((await all(store)).map(({ kind, text }) => [kind, text])).toEqual([
+    ['procedural', 'To refund: look it up.'],
+    ['declarative', 'Refunds need a receipt.'],
+  ]);
+});
+
 describe('a fact with a key', () => {
   const home = (city: string, expiresAt?: string) => ({
     text: `The user lives in ${city}.`,
@@ -631,6 +671,16 @@ describe('one session', () => {
 });
 
 describe('where a fact comes from', () => {
+  test('is among the messages that were read, whatever positions an extractor names', async () => {
+    const { memory, scope, store } = setUp({
+      model: undefined,
+      extract: () => [{ text: 'The user likes tea.', messages: [0.5, 1, 99] }],
+    });
+    const messages = [user('Hello.'), user('I like tea.'), user('Bye.')];
+    await memory.ingest({ scope, source: { id: 'a' }, messages, wait: true });
+    expect((await all(store))[0]!.sources).toMatchObject([{ from: 1, to: 2 }]);
+  });
+
   test('decides its trust: what the user asks to remember counts more, what the assistant alone says is not learned', async () => {
     const { memory, scope, store, reports } = setUp({
       replies: [

@@ -160,6 +160,20 @@ describe('a deadline', () => {
 });
 
 describe('failures', () => {
+  it.each([
+    ['rewriteQuery', 'rewrite', undefined],
+    ['rewriteQuery', 'rewrite', 5],
+    ['rerank', 'rerank', 'a'],
+    ['rerank', 'rerank', [NaN]],
+    ['rerank', 'rerank', [1, 2]],
+  ])('are answers of %s that can not be used', async (name, step, answer) => {
+    const { find } = opened({ [name]: async () => answer });
+    const { ids, report } = await find();
+    expect(ids).toEqual(['a']);
+    expect(report).toMatchObject({ lexical: 'done', [step]: 'failed' });
+    expect(report.errors).toEqual([expect.stringContaining(`${name} must return`)]);
+  });
+
   it('of a step cost its part only, and are told', async () => {
     const failing = () => Promise.reject(new Error('out of order'));
     const { find } = opened({ embed: failing, rerank: failing, rewriteQuery: failing });

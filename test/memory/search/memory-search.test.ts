@@ -344,6 +344,16 @@ describe('languages', () => {
     expect(await find(query)).toEqual(['it']);
   });
 
+  it.each([
+    ['Where is my resume?', "The user's résumé is on the shelf."],
+    ["Who are the O'Reillys?", "Mr. O'Reilly lives next door."],
+    ["Is O'Reilly's book here?", 'The user lent a book to Reilly.'],
+    ['Welche Strasse?', 'Der Benutzer wohnt in der Langen Straße.'],
+  ])('finds words that are written in another way: %s', async (query, text) => {
+    await put(store, ADA, draft('it', text), draft('other', 'Completely unrelated espresso'));
+    expect(await find(query)).toEqual(['it']);
+  });
+
   it('takes the languages of the application', async () => {
     const swedish = new MemorySearch(store, { languages: ['swedish'] }, { clock });
     await put(store, ADA, draft('it', 'Hunden heter Fido och är snäll'));

@@ -57,9 +57,8 @@ export async function consolidate(request: {
   const { candidates, nearest, get, ask, guard, maxInvalidations, now } = request;
   const working = new WorkingMemories(maxInvalidations, new Date(now).toISOString());
   const undecided: { candidate: Candidate; near: readonly string[] }[] = [];
-  const keyed = candidates.filter(({ key }) => key !== undefined);
-  const keyedIds = keyed.map(({ key }) => keyedId(key!));
-  await addWithSuccessors(working, get, keyedIds, Date.parse(keyed[0]?.source.at ?? ''));
+  const keyed = candidates.flatMap((candidate) => keyedId(candidate) ?? []);
+  await addWithSuccessors(working, get, keyed, Date.parse(candidates[0]?.source.at ?? ''));
   const quarantined: { candidate: Candidate; reason: string }[] = [];
   for (const candidate of candidates) {
     if (isBlank(candidate.text)) working.counts.ignored++;
@@ -177,5 +176,5 @@ async function apply(
 }
 
 function tooMany(count: number): string {
-  return `It would replace more memories than one job may (${count}).`;
+  return `It would replace more memories than one job may: ${count}, with those before it more than limits.maxInvalidations. Approve it to replace them.`;
 }

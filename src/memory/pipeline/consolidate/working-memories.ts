@@ -64,7 +64,7 @@ export class WorkingMemories {
 
   create(candidate: Candidate, members: Partial<MemoryDraft> = {}): string {
     const { source, ...rest } = candidate;
-    const id = rest.key === undefined ? (rest.id ?? randomUUID()) : keyedId(rest.key);
+    const id = keyedId(rest) ?? rest.id ?? randomUUID();
     const successes = rest.kind === 'procedural' ? 1 : undefined;
     const from = { confidence: source.trust, validFrom: source.at, sources: [source] };
     this.#put({ ...rest, id, ...from, successes, ...members });
@@ -72,10 +72,22 @@ export class WorkingMemories {
     return id;
   }
 
-  /** Adds the candidate's source to a memory that states the same fact. */
+  /** Adds the candidate's source to a memory that states the same fact. If it has other data, the stronger of the two counts. */
   corroborate(memory: MemoryDraft, candidate: Candidate): void {
-    if (memory.sources.some((known) => isRepetition(candidate.source, known))) this.counts.ignored++;
-    else this.#addSource(memory, candidate, {});
+    const { source, data, schemaId } = candidate;
+    const isOther = data !== undefined && !jsonEqual(memory.data, data);
+    const wins = isOther && (memory.data === undefined || !isStronger(memory, source));
+    const isSameData = (known: unknown) => data === undefined || jsonEqual(known, data);
+    if (!wins && memory.sources.some((known) => isRepetition(source, known) && isSameData(known.data))) {
+      this.counts.ignored++;
+      return;
+    }
+    if (wins) this.#addOutdated(memory.sources.filter((one) => one.id === source.id && !isSameData(one.data)));
+    const contradictions = countOf(memory, 'contradictions') + 1;
+    this.#addSource(memory, candidate, {
+      ...(isOther && memory.data !== undefined && { contradictions }),
+      ...(wins && { data, schemaId }),
+    });
   }
 
   /**
@@ -123,7 +135,7 @@ export class WorkingMemories {
    * stronger of the two holds. Returns false, and does nothing, if the job would invalidate too many memories.
    */
   putKeyed(candidate: Candidate): boolean {
-    const memory = this.#memories.get(keyedId(candidate.key!));
+    const memory = this.#memories.get(keyedId(candidate)!);
     if (!memory) {
       this.create(candidate);
       return true;
@@ -201,9 +213,11 @@ export function withoutEnd(memory: MemoryDraft): MemoryDraft {
   return rest;
 }
 
-/** The id of the memory of a key. */
-export function keyedId(key: string): string {
-  return `key-${createHash('sha256').update(key).digest('hex').slice(0, 32)}`;
+/** The id of the memory of a key; a fact and a procedure may have the same key. `undefined` without a key. */
+export function keyedId({ key, kind }: Pick<Candidate, 'key' | 'kind'>): string | undefined {
+  if (key === undefined) return undefined;
+  const hash = createHash('sha256').update(key).digest('hex').slice(0, 32);
+  return kind === 'procedural' ? `procedure-${hash}` : `key-${hash}`;
 }
 
 /** The members of a memory with a key that follow from its sources. */

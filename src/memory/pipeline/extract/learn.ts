@@ -138,7 +138,11 @@ async function extract(
     );
     const expected = isFacts(found);
     if (expected !== undefined) throw invalidArgument(`extract must return ${expected}.`);
-    return { facts: found.map((fact) => (typeof fact === 'string' ? { text: fact } : fact)), summary: undefined };
+    const facts = found.map((one): MemoryFact => {
+      const { messages: said, ...fact } = typeof one === 'string' ? { text: one } : one;
+      return said ? { ...fact, messages: said.filter((position) => positions.includes(position)) } : fact;
+    });
+    return { facts, summary: undefined };
   }
   // A summary of an app would reach all users without approval.
   const summaryLength = keepsSummary && scope.kind !== 'app' ? limits.summaryLength : 0;

@@ -18,7 +18,7 @@ const NO_TAGS = /[^\u{E0020}-\u{E007E}]+/gu;
 export function readingsOf(text: string): string[] {
   const plain = normalized(text);
   const readings = [plain];
-  const unbroken = plain.replaceAll(/ ?["\u201c-\u201e«»]+ ?|(?<!\n)\n(?!\n)/g, ' ');
+  const unbroken = plain.replaceAll(/ ?["\u201c-\u201e«»]+ ?|\n+/g, ' ');
   if (unbroken !== plain) readings.push(unbroken);
   const joined = plain
     .replaceAll(DOTTED, (dotted) => dotted.replaceAll(/[.\-_*|/]/g, ''))
@@ -53,7 +53,8 @@ function normalized(text: string): string {
     .toLowerCase()
     .replaceAll(/\p{L}/gu, toLatin)
     .replaceAll(/[\u2018\u2019]/g, "'")
-    .replaceAll(/[\t\r\f\v ]+/g, ' ')
+    .replaceAll(/\r\n?|[\u0085\u2028\u2029]/g, '\n')
+    .replaceAll(/[\t\f\v ]+/g, ' ')
     .replaceAll(/ ?\n ?/g, '\n');
 }
 

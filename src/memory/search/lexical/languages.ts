@@ -135,10 +135,12 @@ export class Vocabulary {
   }
 
   #stemOf(word: string, language: MemoryLanguage): string {
-    const base = language === 'english' ? ENGLISH_FORMS.get(word) : undefined;
     const { stem } = STEMMERS[language];
-    const term = base === undefined ? stem(word) : `${stem(word)} ${stem(base)}`;
-    return term.normalize('NFD').replace(ACCENTS, '');
+    if (language !== 'english') return plain(stem(word));
+    // English words have accents by choice: "résumé", "resume".
+    const unaccented = plain(word);
+    const base = ENGLISH_FORMS.get(unaccented);
+    return base === undefined ? stem(unaccented) : `${stem(unaccented)} ${stem(base)}`;
   }
 
   #learn(part: string): KnownWord {
@@ -152,9 +154,12 @@ export class Vocabulary {
   }
 }
 
-/** "Anna's" is about Anna, "l'eau" about eau. */
+function plain(word: string): string {
+  return word.normalize('NFD').replace(ACCENTS, '');
+}
+
+/** "Anna's" is about Anna, "l'eau" about eau, "O'Reilly's" about Reilly. */
 function withoutAffix(word: string): string {
-  const at = word.indexOf("'");
-  if (at < 0) return word;
-  return at <= 2 && at < word.length - 2 ? word.slice(at + 1) : word.slice(0, at);
+  const [first, second] = word.split("'") as [string, ...string[]];
+  return second !== undefined && first.length <= 2 && second.length >= 2 ? second : first;
 }

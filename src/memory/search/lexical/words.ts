@@ -24,6 +24,7 @@ export function wordsOf(text: string): string[] {
     .normalize('NFKC')
     .toLowerCase()
     .replace(/[’ʼ`´]/g, "'")
+    .replaceAll('ß', 'ss')
     .replace(/(\d),(?=\d{3}(?!\d))/g, '$1')
     .replace(/(?<![\p{L}\d])(\d{1,20})(?:st|nd|rd|th)(?!\p{L})/gu, '$1')
     .replace(PAIRED, pairs);
