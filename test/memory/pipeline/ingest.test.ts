@@ -158,5 +158,9 @@ test('cuts large messages into jobs that the store takes', async () => {
   const large = { data: 'x'.repeat(150_000) };
   const content = [{ text: 'See the attachments.' }, large, large];
   const said = [user('I have two questions.'), { role: 'user' as const, content }, { role: 'model' as const, content }];
+  const alone = { role: 'user' as const, content: [...content, large, large, { text: 'The end.' }] };
+  expect(await memory.ingest({ scope, source: { id: 'a' }, messages: [alone], wait: true })).toMatchObject({
+    status: 'committed',
+  });
   expect(await memory.ingest({ scope, source, messages: said, wait: true })).toMatchObject({ status: 'committed' });
 });

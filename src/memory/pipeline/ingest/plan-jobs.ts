@@ -66,9 +66,13 @@ function portions(range: Range, small: readonly MessageData[], log: MessageLog, 
   return task === 'procedure' ? done.slice(-1) : done;
 }
 
-/** The message as a job keeps it: long texts are cut, and large media are replaced by their type. */
+/** The message as a job keeps it: long texts are cut, large media are replaced by their type, and what is too much in all is left out. */
 function smallMessage({ role, content }: MessageData): MessageData {
-  return { role, content: content.map(smallPart) };
+  const [kept = [], ...rest] = cutByBytes(content.map(smallPart), MAX_BYTES);
+  return {
+    role,
+    content: rest.length > 0 ? [...kept, { text: '[the rest of the message: too large to be read]' }] : kept,
+  };
 }
 
 function smallPart(part: Part): Part {
