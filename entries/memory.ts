@@ -33,9 +33,10 @@ export {
   type ClaimRequest,
   type CommitRequest,
   type JobsRequest,
-  type ListPart,
+  type ListEntry,
   type ListRequest,
   type MemoryTenant,
+  type QueryAnswer,
 } from '../src/store/memory/base-memory-store.ts';
 export type { CommitOperations, NoteOperation, PutOperation, QueryRequest } from '../src/store/memory/checks.ts';
 export {

@@ -2,7 +2,7 @@ import { closed, invalidArgument } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import type { Page, PageOptions } from '../contract.ts';
 import { isAny, checkOptions, isObject, isWhole, type OptionCheck } from '../check-options.ts';
-import { checkPage, encodeCursor } from '../list/page.ts';
+import { checkPage, encodeCursor, pageOf } from '../list/page.ts';
 import { nameTenant, type SnapshotPathPrefix } from '../name-tenant.ts';
 import {
   checkIds,
@@ -52,16 +52,22 @@ export interface CommitRequest {
 export interface ListRequest {
   /** The most items. */
   readonly limit: number;
-  /** The `last` of the part before; `undefined`: from the first item on. */
+  /** The place of the last item of the part before; `undefined`: from the first item on. */
   readonly after: string | undefined;
 }
 
-/** A part of a list. */
-export interface ListPart<T, Position = string> {
-  /** In their order. */
-  readonly items: readonly T[];
-  /** Where the last item of this part stands in the list, in a form of the store's choice; `undefined` if no items follow. */
-  readonly last?: Position | undefined;
+/** An item of a list, with its place in it: a text of the store's choice, which comes back as `after`. */
+export interface ListEntry<T> {
+  readonly item: T;
+  readonly place: string;
+}
+
+/** What fits a query. */
+export interface QueryAnswer {
+  /** At most `k`. */
+  readonly items: readonly MemoryHit[];
+  /** If there are more, a number that stands for the last of the items. It comes back as `before`. */
+  readonly last?: number | undefined;
 }
 
 /** A checked `listJobs`. */
@@ -91,8 +97,8 @@ export interface ClaimRequest {
 export interface MemoryTenant {
   /** Memories by their ids. */
   get(scope: string, ids: readonly string[]): Awaitable<Memory[]>;
-  /** What fits a query. `last` comes back as `before`. */
-  query(scope: string, request: QueryRequest): Awaitable<ListPart<MemoryHit, number>>;
+  /** What fits a query. */
+  query(scope: string, request: QueryRequest): Awaitable<QueryAnswer>;
   /** The scope's revision. */
   revision(scope: string): Awaitable<number>;
   /** What changed after a revision. */
@@ -104,7 +110,7 @@ export interface MemoryTenant {
   /** The memories that a source supports or supported. */
   bySource(scope: string, sourceId: string): Awaitable<Memory[]>;
   /**
-   * Notes of a kind, with the revision at the same moment.
+   * Notes of a kind, in any order, with the revision at the same moment.
    *
    * @param keys Sorted and distinct. Default: all of the kind.
    */
@@ -116,9 +122,9 @@ export interface MemoryTenant {
   /** Renews the lease of a job, gives it back, marks it as dead or removes it. */
   changeJob(id: string, change: MemoryJobChange, now: number): Awaitable<void>;
   /** Jobs, the oldest first. */
-  listJobs(request: JobsRequest): Awaitable<ListPart<MemoryJob>>;
+  listJobs(request: JobsRequest): Awaitable<readonly ListEntry<MemoryJob>[]>;
   /** The scopes that hold anything. */
-  listScopes(request: ListRequest): Awaitable<ListPart<MemoryScopeId>>;
+  listScopes(request: ListRequest): Awaitable<readonly ListEntry<MemoryScopeId>[]>;
   /** Removes memories that have expired. */
   sweep(now: number): Awaitable<MemorySweep>;
   /** Removes a scope with everything in it. */
@@ -164,7 +170,8 @@ export abstract class BaseMemoryStore implements MemoryStore {
 
   async query(scope: MemoryScopeId, query: MemoryQuery = {}): Promise<Page<MemoryHit>> {
     const request = checkQuery(query, this.capabilities.vectorDimensions);
-    return pageOf(await this.#tenantOf(query).query(memoryScopeKey(scope), request));
+    const { items, last } = await this.#tenantOf(query).query(memoryScopeKey(scope), request);
+    return { items: [...items], ...(last !== undefined && { nextCursor: encodeCursor([last]) }) };
   }
 
   async revision(scope: MemoryScopeId, options?: MemoryStoreOptions): Promise<number> {
@@ -209,7 +216,8 @@ export abstract class BaseMemoryStore implements MemoryStore {
     assertId(kind, 'kind');
     const { keys } = options;
     const sorted = keys && [...new Set(checkIds(keys, 'key'))].toSorted();
-    return this.#tenantOf(options).notes(memoryScopeKey(scope), kind, sorted);
+    const { revision, notes } = await this.#tenantOf(options).notes(memoryScopeKey(scope), kind, sorted);
+    return { revision, notes: notes.toSorted((x, y) => (x.key < y.key ? -1 : 1)) };
   }
 
   async addJob(
@@ -246,12 +254,12 @@ export abstract class BaseMemoryStore implements MemoryStore {
     if (state !== undefined && !['waiting', 'running', 'dead'].includes(state)) {
       throw invalidArgument("state must be 'waiting', 'running' or 'dead'.");
     }
-    const request = { state, scope: scope && memoryScopeKey(scope), ...checkList(options) };
-    return pageOf(await this.#tenantOf(options).listJobs(request));
+    const key = scope && memoryScopeKey(scope);
+    return listPage(options, (part) => this.#tenantOf(options).listJobs({ state, scope: key, ...part }));
   }
 
   async listScopes(options: MemoryStoreOptions & PageOptions = {}): Promise<Page<MemoryScopeId>> {
-    return pageOf(await this.#tenantOf(options).listScopes(checkList(options)));
+    return listPage(options, (part) => this.#tenantOf(options).listScopes(part));
   }
 
   async sweep(options: MemoryStoreOptions & { now?: number } = {}): Promise<MemorySweep> {
@@ -273,11 +281,12 @@ export abstract class BaseMemoryStore implements MemoryStore {
   }
 }
 
-function checkList(options: PageOptions): ListRequest {
+/** Asks a tenant for one item more than a page has, to see whether there are more. */
+async function listPage<T>(
+  options: PageOptions,
+  list: (part: ListRequest) => Awaitable<readonly ListEntry<T>[]>,
+): Promise<Page<T>> {
   const { limit, after } = checkPage(options, ['string']);
-  return { limit, after: after?.[0] };
-}
-
-function pageOf<T>({ items, last }: ListPart<T, string | number>): Page<T> {
-  return last === undefined ? { items: [...items] } : { items: [...items], nextCursor: encodeCursor([last]) };
+  const entries = await list({ limit: limit + 1, after: after?.[0] });
+  return pageOf(entries, limit, ({ item, place }) => ({ item, position: [place] }));
 }

@@ -1,4 +1,4 @@
-import type { ListPart } from './base-memory-store.ts';
+import type { QueryAnswer } from './base-memory-store.ts';
 import type { CommitOperations, QueryRequest } from './checks.ts';
 import type { Memory, MemoryChanges, MemoryHit, MemoryScopeId } from './contract.ts';
 import {
@@ -117,7 +117,7 @@ export class ScopeMemories {
     return { revision: this.#revision, changed: changed.map(({ memory }) => memory), isReset };
   }
 
-  query(request: QueryRequest): ListPart<MemoryHit, number> {
+  query(request: QueryRequest): QueryAnswer {
     return queryVersions(this.#at(request.asOf), request);
   }
 

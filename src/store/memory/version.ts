@@ -1,7 +1,7 @@
 import { freeze } from '../../json/immutable.ts';
 import { jsonEqual } from '../../json/value.ts';
 import { insertBest } from '../parts/insert-best.ts';
-import type { ListPart } from './base-memory-store.ts';
+import type { QueryAnswer } from './base-memory-store.ts';
 import type { PutOperation, QueryRequest } from './checks.ts';
 import type { Memory, MemoryHit, MemoryScopeId } from './contract.ts';
 
@@ -108,7 +108,7 @@ export function isSupportedBy(versions: readonly MemoryVersion[], sourceId: stri
  *
  * @param versions Of each memory the last one, or with `asOf` the one of that time ({@link versionAt}). In any order.
  */
-export function queryVersions(versions: readonly MemoryVersion[], request: QueryRequest): ListPart<MemoryHit, number> {
+export function queryVersions(versions: readonly MemoryVersion[], request: QueryRequest): QueryAnswer {
   const { vector, k, before = Infinity } = request;
   const fitting = versions.filter((version) => version.sequence < before && fits(version, request));
   if (vector) return { items: nearest(fitting, vector, k) };
@@ -119,7 +119,7 @@ export function queryVersions(versions: readonly MemoryVersion[], request: Query
 }
 
 /** The first `k` versions. */
-export function firstOf(versions: readonly MemoryVersion[], k: number): ListPart<MemoryHit, number> {
+export function firstOf(versions: readonly MemoryVersion[], k: number): QueryAnswer {
   const items = versions.slice(0, k).map(({ memory }) => ({ memory }));
   return { items, last: versions.length > k ? versions[k - 1]!.sequence : undefined };
 }

@@ -4,9 +4,10 @@ import type {
   ClaimRequest,
   CommitRequest,
   JobsRequest,
-  ListPart,
+  ListEntry,
   ListRequest,
   MemoryTenant,
+  QueryAnswer,
 } from '../../../src/store/memory/base-memory-store.ts';
 import type { QueryRequest } from '../../../src/store/memory/checks.ts';
 import type {
@@ -69,7 +70,7 @@ export class FileMemoryTenant implements MemoryTenant {
     return this.#read(key, async ({ log }) => (await log.load()).memories.get(ids));
   }
 
-  query(key: string, request: QueryRequest): Promise<ListPart<MemoryHit, number>> {
+  query(key: string, request: QueryRequest): Promise<QueryAnswer> {
     return this.#read(key, async ({ log }) => (await log.load()).memories.query(request));
   }
 
@@ -137,38 +138,35 @@ export class FileMemoryTenant implements MemoryTenant {
     });
   }
 
-  listJobs({ state, scope, limit, after = '0' }: JobsRequest): Promise<ListPart<MemoryJob>> {
+  listJobs({ state, scope, limit, after = '0' }: JobsRequest): Promise<ListEntry<MemoryJob>[]> {
     const wanted = scope && scopeHashOf(scope);
-    const read = async (files: readonly JobFile[]): Promise<ListPart<MemoryJob>> => {
-      const items: MemoryJob[] = [];
-      let last = 0;
+    const read = async (files: readonly JobFile[]) => {
+      const entries: ListEntry<MemoryJob>[] = [];
       for (const file of files) {
+        if (entries.length === limit) break;
         if (file.number <= Number(after) || (wanted ?? file.scope) !== file.scope) continue;
         if (state !== undefined && (state === 'dead') !== (file.readyAt === Infinity)) continue;
         const job = await this.#jobs.read(file);
-        if ((state ?? job.state) !== job.state) continue;
-        if (items.length === limit) return { items, last: `${last}` };
-        items.push(job);
-        last = file.number;
+        if ((state ?? job.state) === job.state) entries.push({ item: job, place: `${file.number}` });
       }
-      return { items };
+      return entries;
     };
     return this.#shared.run('Listing memory jobs', () => this.#readJobs(read));
   }
 
-  listScopes({ limit, after = '' }: ListRequest): Promise<ListPart<MemoryScopeId>> {
+  listScopes({ limit, after = '' }: ListRequest): Promise<ListEntry<MemoryScopeId>[]> {
     return this.#shared.run('Listing scopes', async () => {
       const { folder } = this.#shared;
       const withJobs = await this.#scopesWithJobs();
       const written = folder.hasFolder(this.#scopes) ? folder.namesIn(this.#scopes) : [];
       const names = [...new Set([...written, ...withJobs.keys()])].filter((name) => name > after).toSorted();
-      const first = names.slice(0, limit);
-      const items: MemoryScopeId[] = [];
-      for (const name of first) {
+      const entries: ListEntry<MemoryScopeId>[] = [];
+      for (const name of names) {
+        if (entries.length === limit) break;
         const key = withJobs.get(name) ?? (await MemoryLog.scopeOf(folder, join(this.#scopes, name)));
-        if (key !== undefined) items.push(memoryScopeOfKey(key));
+        if (key !== undefined) entries.push({ item: memoryScopeOfKey(key), place: name });
       }
-      return { items, last: names.length > limit ? first.at(-1) : undefined };
+      return entries;
     });
   }
 

@@ -56,7 +56,7 @@ export class NoteFiles {
       if (content === 'no-file') throw damaged();
       found.push(await this.#parse(content.bytes, file));
     }
-    return found.toSorted((x, y) => (x.key < y.key ? -1 : 1));
+    return found;
   }
 
   /** How many there are as of a commit. */

@@ -9,9 +9,10 @@ import type {
   ClaimRequest,
   CommitRequest,
   JobsRequest,
-  ListPart,
+  ListEntry,
   ListRequest,
   MemoryTenant,
+  QueryAnswer,
 } from '../../../src/store/memory/base-memory-store.ts';
 import type { QueryRequest } from '../../../src/store/memory/checks.ts';
 import type {
@@ -81,7 +82,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     });
   }
 
-  query(key: string, request: QueryRequest): Promise<ListPart<MemoryHit, number>> {
+  query(key: string, request: QueryRequest): Promise<QueryAnswer> {
     return this.#call('query', 'Querying memories', () => {
       if (request.asOf !== undefined) return this.#queryPast(key, request, request.asOf);
       return request.vector ? this.#queryNear(key, request, request.vector) : this.#queryLast(key, request);
@@ -154,7 +155,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       const sealer = this.#data.sealer(key);
       const there = documents.filter((document) => document.exists && (document.get('commit') as number) > floor);
       const found = await Promise.all(there.map((document) => readNote(document, sealer)));
-      return { revision, notes: found.toSorted((x, y) => (x.key < y.key ? -1 : 1)) };
+      return { revision, notes: found };
     });
   }
 
@@ -170,25 +171,21 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     return this.#call('changeJob', 'Changing a memory job', () => this.#jobs.change(id, change, now));
   }
 
-  listJobs(request: JobsRequest): Promise<ListPart<MemoryJob>> {
+  listJobs(request: JobsRequest): Promise<ListEntry<MemoryJob>[]> {
     return this.#call('listJobs', 'Listing memory jobs', () => this.#jobs.list(request));
   }
 
-  listScopes({ limit, after = '' }: ListRequest): Promise<ListPart<MemoryScopeId>> {
+  listScopes({ limit, after = '' }: ListRequest): Promise<ListEntry<MemoryScopeId>[]> {
     return this.#call('listScopes', 'Listing scopes', async () => {
       const { database, scopes } = this.#data;
-      const written = scopes
-        .where('isWritten', '==', true)
-        .orderBy(FieldPath.documentId())
-        .limit(limit + 1);
+      const written = scopes.where('isWritten', '==', true).orderBy(FieldPath.documentId()).limit(limit);
       const [heads, withJobs] = await Promise.all([
         database.query(after === '' ? written : written.startAfter(after)),
-        this.#jobs.scopesAfter(after, limit + 1),
+        this.#jobs.scopesAfter(after, limit),
       ]);
       const keys = new Map([...heads.map((head): [string, string] => [head.id, readHead(head).key!]), ...withJobs]);
-      const names = [...keys.keys()].toSorted();
-      const items = names.slice(0, limit).map((name) => memoryScopeOfKey(keys.get(name)!));
-      return { items, last: names.length > limit ? names[limit - 1] : undefined };
+      const names = [...keys.keys()].toSorted().slice(0, limit);
+      return names.map((name) => ({ item: memoryScopeOfKey(keys.get(name)!), place: name }));
     });
   }
 
@@ -248,7 +245,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     return { memories: memories.length, revisions: revisions.length, notes: notes.length };
   }
 
-  async #queryLast(key: string, request: QueryRequest): Promise<ListPart<MemoryHit, number>> {
+  async #queryLast(key: string, request: QueryRequest): Promise<QueryAnswer> {
     const { k, before } = request;
     const limit = Math.min(PAGE, k + 1);
     const head = this.#readHead(key);
@@ -267,7 +264,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     }
   }
 
-  async #queryNear(key: string, request: QueryRequest, vector: Float32Array): Promise<ListPart<MemoryHit, number>> {
+  async #queryNear(key: string, request: QueryRequest, vector: Float32Array): Promise<QueryAnswer> {
     const { k, filter } = request;
     const all = this.#memories(key).select(...WITHOUT_VECTOR, DISTANCE);
     const memories = filter.includeInvalid ? all : all.where('isActive', '==', true);
@@ -289,7 +286,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     }
   }
 
-  async #queryPast(key: string, request: QueryRequest, asOf: number): Promise<ListPart<MemoryHit, number>> {
+  async #queryPast(key: string, request: QueryRequest, asOf: number): Promise<QueryAnswer> {
     const reading = this.#readHead(key);
     const all = this.#data.database.all(this.#memories(key).orderBy('sequence', 'desc'));
     const documents = await keptOf(reading, all);

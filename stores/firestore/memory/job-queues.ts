@@ -6,7 +6,7 @@ import {
   type DocumentReference,
   type DocumentSnapshot,
 } from '@google-cloud/firestore';
-import type { ClaimRequest, JobsRequest, ListPart } from '../../../src/store/memory/base-memory-store.ts';
+import type { ClaimRequest, JobsRequest, ListEntry } from '../../../src/store/memory/base-memory-store.ts';
 import type { MemoryJob, MemoryJobChange, MemoryJobHold } from '../../../src/store/memory/contract.ts';
 import { assertHolds, changedJob, leased, readyAt } from '../../../src/store/memory/jobs.ts';
 import { memoryScopeKey } from '../../../src/store/memory/scope.ts';
@@ -96,21 +96,19 @@ export class JobQueues {
     return this.#changes(key, job!, queue!, undefined);
   }
 
-  async list({ state, scope, limit, after: position }: JobsRequest): Promise<ListPart<MemoryJob>> {
+  async list({ state, scope, limit, after: position }: JobsRequest): Promise<ListEntry<MemoryJob>[]> {
     const after = position === undefined ? undefined : (JSON.parse(position) as Position);
-    const items: MemoryJob[] = [];
-    let last: DocumentSnapshot | undefined;
-    const found = scope === undefined ? this.#pages(limit + 1, after) : [await this.#ofScope(scope, after)];
+    const entries: ListEntry<MemoryJob>[] = [];
+    const found = scope === undefined ? this.#pages(limit, after) : [await this.#ofScope(scope, after)];
     for await (const documents of found) {
       for (const document of documents) {
         const job = await this.#read(document);
         if ((state ?? job.state) !== job.state) continue;
-        if (items.length === limit) return { items, last: JSON.stringify(positionOf(last!)) };
-        items.push(job);
-        last = document;
+        entries.push({ item: job, place: JSON.stringify(positionOf(document)) });
+        if (entries.length === limit) return entries;
       }
     }
-    return { items };
+    return entries;
   }
 
   #pages(size: number, after: Position | undefined): AsyncIterable<DocumentSnapshot[]> {

@@ -1,4 +1,4 @@
-import type { ClaimRequest, JobsRequest, ListPart } from '../../../src/store/memory/base-memory-store.ts';
+import type { ClaimRequest, JobsRequest, ListEntry } from '../../../src/store/memory/base-memory-store.ts';
 import type { MemoryJob, MemoryJobChange, MemoryJobHold } from '../../../src/store/memory/contract.ts';
 import { assertHolds, changedJob, jobToClaim, leased, readyAt } from '../../../src/store/memory/jobs.ts';
 import { memoryScopeKey } from '../../../src/store/memory/scope.ts';
@@ -46,15 +46,14 @@ export class JobQueue {
     this.#jobs.delete(id);
   }
 
-  list({ state, scope, limit, after = '0' }: JobsRequest): ListPart<MemoryJob> {
+  list({ state, scope, limit, after = '0' }: JobsRequest): ListEntry<MemoryJob>[] {
     const rest = [...this.#jobs.values()].filter(
       (entry) =>
         entry.number > Number(after) &&
         (state ?? entry.job.state) === entry.job.state &&
         (scope ?? entry.scope) === entry.scope,
     );
-    const first = rest.slice(0, limit);
-    return { items: first.map(({ job }) => job), last: rest.length > limit ? `${first.at(-1)!.number}` : undefined };
+    return rest.slice(0, limit).map(({ job, number }) => ({ item: job, place: `${number}` }));
   }
 
   scopes(): Set<string> {

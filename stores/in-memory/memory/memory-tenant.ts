@@ -3,9 +3,10 @@ import type {
   ClaimRequest,
   CommitRequest,
   JobsRequest,
-  ListPart,
+  ListEntry,
   ListRequest,
   MemoryTenant,
+  QueryAnswer,
 } from '../../../src/store/memory/base-memory-store.ts';
 import { isDerivedKind, type NoteOperation, type QueryRequest } from '../../../src/store/memory/checks.ts';
 import type {
@@ -42,7 +43,7 @@ export class InMemoryMemoryTenant implements MemoryTenant {
     return this.#read(scope).memories.get(ids);
   }
 
-  query(scope: string, request: QueryRequest): ListPart<MemoryHit, number> {
+  query(scope: string, request: QueryRequest): QueryAnswer {
     return this.#read(scope).memories.query(request);
   }
 
@@ -82,7 +83,7 @@ export class InMemoryMemoryTenant implements MemoryTenant {
   notes(key: string, kind: string, keys: readonly string[] | undefined): MemoryNotes {
     const { memories, notes } = this.#read(key);
     const ofKind = notes.get(kind) ?? new Map<string, Json>();
-    const wanted = (keys ?? [...ofKind.keys()].toSorted()).filter((one) => ofKind.has(one));
+    const wanted = (keys ?? [...ofKind.keys()]).filter((one) => ofKind.has(one));
     return { revision: memories.revision, notes: wanted.map((one) => ({ kind, key: one, value: ofKind.get(one)! })) };
   }
 
@@ -98,15 +99,14 @@ export class InMemoryMemoryTenant implements MemoryTenant {
     this.#jobs.change(id, change, now);
   }
 
-  listJobs(request: JobsRequest): ListPart<MemoryJob> {
+  listJobs(request: JobsRequest): ListEntry<MemoryJob>[] {
     return this.#jobs.list(request);
   }
 
-  listScopes({ limit, after = '' }: ListRequest): ListPart<MemoryScopeId> {
+  listScopes({ limit, after = '' }: ListRequest): ListEntry<MemoryScopeId>[] {
     const written = [...this.#scopes].filter(([, { isErased }]) => !isErased).map(([key]) => key);
     const keys = [...new Set([...written, ...this.#jobs.scopes()])].filter((key) => key > after).toSorted();
-    const first = keys.slice(0, limit);
-    return { items: first.map(memoryScopeOfKey), last: keys.length > limit ? first.at(-1) : undefined };
+    return keys.slice(0, limit).map((key) => ({ item: memoryScopeOfKey(key), place: key }));
   }
 
   sweep(now: number): MemorySweep {

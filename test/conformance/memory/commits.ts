@@ -10,6 +10,7 @@ export const commits: MemorySubject = {
     kit.test('each commit raises the revision, but those of derived notes and of nothing', async ({ next }) => {
       equal(await next().revision(ADA), 0, 'before the first');
       equal(await next().commit(ADA, []), { revision: 0 }, 'nothing');
+      equal((await next().listScopes()).items, [], 'the scopes after a commit of nothing');
       equal(await next().commit(ADA, [note('index/words', '1', {})]), { revision: 0 }, 'a derived note');
       equal(await next().commit(ADA, [note('profile', '1', {})]), { revision: 1 }, 'a note');
       equal(await next().commit(ADA, [put('one'), put('two')]), { revision: 2 }, 'two memories');

@@ -58,9 +58,14 @@ function without<T extends object>(value: T = {} as T, name: keyof T): T {
   return copy;
 }
 
+const noteOfNothing: MemoryOperation = { op: 'note', kind: 'index', key: 'nothing', value: undefined };
 const isRemoval = (one: MemoryOperation): boolean => one?.op === 'remove';
 
 export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
+  mutant('lists a scope after a commit of nothing', 'commits', (sound) => ({
+    commit: (scope, operations, options) =>
+      sound.commit(scope, operations.length > 0 ? operations : [noteOfNothing], options),
+  })),
   mutant('ignores `expectedRevision`', 'commits', (sound) => ({
     commit: (scope, operations, options) => sound.commit(scope, operations, without(options, 'expectedRevision')),
   })),
