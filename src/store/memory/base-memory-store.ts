@@ -56,9 +56,11 @@ export interface ListRequest {
   readonly after: string | undefined;
 }
 
-/** An item of a list, with its place in it: a text of the store's choice, which comes back as `after`. */
+/** An item of a list. */
 export interface ListEntry<T> {
+  /** The item. */
   readonly item: T;
+  /** Where it stands in the list, as a text of the store's choice, which comes back as `after`. */
   readonly place: string;
 }
 
