@@ -1,6 +1,6 @@
 import { isAborted, notFound, quote } from '../../../errors.ts';
 import { assertId } from '../../../snapshot/ids.ts';
-import type { MemoryJob, MemoryStoreOptions } from '../../../store/memory/contract.ts';
+import type { MemoryJob, MemoryOperation, MemoryStoreOptions } from '../../../store/memory/contract.ts';
 import { commitPlan } from '../records/commit-plan.ts';
 import { jobsOf } from '../records/list-all.ts';
 import { readLearningState, sourceNoteOperation, splitOperation } from '../records/learning-state.ts';
@@ -26,7 +26,8 @@ export async function discardJob(pipeline: Pipeline, id: string, options: Memory
         ? withoutFacts(note)
         : parts.reduce((one, part) => withInput(one, part, id, false), withoutDeadJob(note, id));
     const countsAsRead = input.task !== 'facts' && !input.isApproved;
-    const operations = [splitOperation(id, undefined), sourceNoteOperation(sourceId, next)];
+    const operations: MemoryOperation[] = [splitOperation(id, undefined)];
+    if (next !== note) operations.push(sourceNoteOperation(sourceId, next));
     return { revision, steps: [operations], countsAsRead };
   });
   try {

@@ -163,7 +163,8 @@ export function withSeen(note: SourceNote, sha256: string): SourceNote {
 
 /** The note of a source whose facts can be given again. */
 export function withoutFacts(note: SourceNote): SourceNote {
-  return { ...note, seen: note.seen.filter((one) => one.startsWith(PROCEDURE_MARK)) };
+  const seen = note.seen.filter((one) => one.startsWith(PROCEDURE_MARK));
+  return seen.length === note.seen.length ? note : { ...note, seen };
 }
 
 /** Names the procedure of a range in `SourceNote.seen`. */
