@@ -40,17 +40,17 @@ export {
 } from '../src/store/memory/base-memory-store.ts';
 export type { CommitOperations, NoteOperation, PutOperation, QueryRequest } from '../src/store/memory/checks.ts';
 export {
-  assertHolds as assertMemoryJobHeld,
-  assertRevision as assertMemoryRevision,
-  changedJob as changeMemoryJob,
-  leased as leaseMemoryJob,
-  readyAt as memoryJobDueAt,
+  assertMemoryJobHeld,
+  assertMemoryRevision,
+  changeMemoryJob,
+  leaseMemoryJob,
+  memoryJobDueAt,
 } from '../src/store/memory/jobs.ts';
 export { memoryScopeKey, memoryScopeOfKey } from '../src/store/memory/scope.ts';
 export {
-  nextVersion as nextMemoryVersion,
-  queryVersions as queryMemoryVersions,
-  sequenceOf as memorySequenceOf,
-  versionAt as memoryVersionAt,
+  memorySequenceOf,
+  memoryVersionAt,
+  nextMemoryVersion,
+  queryMemoryVersions,
   type MemoryVersion,
 } from '../src/store/memory/version.ts';

@@ -37,14 +37,14 @@ export function newJob(
 }
 
 /** When a worker may take a job, in milliseconds since 1970; infinite for a dead one. */
-export function readyAt(job: MemoryJob): number {
+export function memoryJobDueAt(job: MemoryJob): number {
   return job.state === 'dead' ? Infinity : Date.parse(job.state === 'running' ? job.leaseUntil! : job.dueAt);
 }
 
 /**
  * The job that a worker may take: of the jobs that are the first of their scope, and due, the one that has been due longest.
  *
- * @param jobs In the order in which they were added, with the name of their scope and {@link readyAt}.
+ * @param jobs In the order in which they were added, with the name of their scope and {@link memoryJobDueAt}.
  * @param scope Only of this scope. `undefined`: of any.
  */
 export function jobToClaim<J extends { readonly scope: string; readonly readyAt: number }>(
@@ -59,7 +59,7 @@ export function jobToClaim<J extends { readonly scope: string; readonly readyAt:
 }
 
 /** The job as a worker holds it. */
-export function leased(
+export function leaseMemoryJob(
   job: MemoryJob,
   { owner, leaseMs, now }: { owner: string; leaseMs: number; now: number },
 ): MemoryJob {
@@ -87,16 +87,16 @@ export function checkJobChange({ owner, to, leaseMs, dueAt, attempts, error }: M
  *
  * @throws `ABORTED` when it is not held as the change says, `NOT_FOUND` when there is none.
  */
-export function changedJob(
+export function changeMemoryJob(
   job: MemoryJob | undefined,
   id: string,
   change: MemoryJobChange,
   now: number,
 ): MemoryJob | undefined {
   const { owner, to, leaseMs, dueAt, attempts, error } = change;
-  if (owner !== undefined) assertHolds(job, { id, owner });
+  if (owner !== undefined) assertMemoryJobHeld(job, { id, owner });
   else if (!job) throw notFound(`There is no memory job ${quote(id)}.`);
-  else if (job.state === 'running' && readyAt(job) > now) {
+  else if (job.state === 'running' && memoryJobDueAt(job) > now) {
     throw aborted(
       `Memory job ${quote(id)} is held by the worker ${quote(job.owner!)}. Wait until its lease has run out.`,
     );
@@ -113,7 +113,7 @@ export function changedJob(
  * @param scopeKey The scope that the job is to be of. Default: any.
  * @throws `ABORTED` unless the worker holds the job.
  */
-export function assertHolds(job: MemoryJob | undefined, { id, owner }: MemoryJobHold, scopeKey?: string): void {
+export function assertMemoryJobHeld(job: MemoryJob | undefined, { id, owner }: MemoryJobHold, scopeKey?: string): void {
   const isHeld = job?.state === 'running' && job.owner === owner;
   if (isHeld && (scopeKey === undefined || memoryScopeKey(job.scope) === scopeKey)) return;
   const where = scopeKey === undefined ? '' : ` of ${describeMemoryScope(scopeKey)}`;
@@ -123,7 +123,7 @@ export function assertHolds(job: MemoryJob | undefined, { id, owner }: MemoryJob
 }
 
 /** @throws `ABORTED` unless the scope has the revision that a commit expects. */
-export function assertRevision(scopeKey: string, actual: number, expected: number | undefined): void {
+export function assertMemoryRevision(scopeKey: string, actual: number, expected: number | undefined): void {
   if (expected === undefined || expected === actual) return;
   throw aborted(
     `The memories of ${describeMemoryScope(scopeKey)} have the revision ${actual}, not ${expected} as this commit ` +

@@ -4,10 +4,10 @@ import type { Memory, MemoryChanges, MemoryHit, MemoryScopeId } from './contract
 import {
   isExpired,
   isSupportedBy,
-  nextVersion,
-  queryVersions,
-  sequenceOf,
-  versionAt,
+  nextMemoryVersion,
+  queryMemoryVersions,
+  memorySequenceOf,
+  memoryVersionAt,
   type MemoryVersion,
 } from './version.ts';
 
@@ -58,7 +58,7 @@ export class ScopeMemories {
     const versions = puts.map((put, i) => {
       const { id } = put.memory;
       const current = removes.includes(id) ? undefined : this.#current(id);
-      return nextVersion(put, current, { scope: this.#scope, sequence: sequenceOf(revision) + i, now });
+      return nextMemoryVersion(put, current, { scope: this.#scope, sequence: memorySequenceOf(revision) + i, now });
     });
     return { revision, versions, removed: removes.filter((id) => this.#memories.has(id)) };
   }
@@ -106,7 +106,7 @@ export class ScopeMemories {
   changes(since: number): MemoryChanges {
     if (since === this.#revision) return { revision: since, changed: [], isReset: false };
     const isReset = since < this.#resetRevision || since > this.#revision;
-    const first = isReset ? 0 : sequenceOf(since + 1);
+    const first = isReset ? 0 : memorySequenceOf(since + 1);
     const changed: MemoryVersion[] = [];
     for (const versions of [...this.#memories.values()].toReversed()) {
       const current = versions.at(-1)!;
@@ -118,12 +118,12 @@ export class ScopeMemories {
   }
 
   query(request: QueryRequest): QueryAnswer {
-    return queryVersions(this.#at(request.asOf), request);
+    return queryMemoryVersions(this.#at(request.asOf), request);
   }
 
   #at(time: number | undefined): MemoryVersion[] {
     const all = [...this.#memories.values()];
-    return all.flatMap((versions) => (time === undefined ? versions.at(-1)! : (versionAt(versions, time) ?? [])));
+    return all.flatMap((versions) => (time === undefined ? versions.at(-1)! : (memoryVersionAt(versions, time) ?? [])));
   }
 
   #current(id: string): MemoryVersion | undefined {

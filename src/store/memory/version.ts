@@ -9,7 +9,7 @@ import type { Memory, MemoryHit, MemoryScopeId } from './contract.ts';
 export interface MemoryVersion {
   /** What the memory was, or is. Frozen. */
   readonly memory: Memory;
-  /** Its place in the order of all versions of its scope: see {@link sequenceOf}. */
+  /** Its place in the order of all versions of its scope: see {@link memorySequenceOf}. */
   readonly sequence: number;
   /** The sequence of the version in which its content changed last. */
   readonly contentSequence: number;
@@ -24,7 +24,7 @@ const SEQUENCES_A_REVISION = 128;
  * The sequence of the first version that a commit makes, by the scope's revision after it. Each further put of the commit has one more; all
  * of earlier commits are smaller.
  */
-export function sequenceOf(revision: number): number {
+export function memorySequenceOf(revision: number): number {
   return revision * SEQUENCES_A_REVISION;
 }
 
@@ -46,7 +46,7 @@ const CONTENT = [
  *
  * @param current The last one of the memory; `undefined` if there is none, or the commit removes it.
  */
-export function nextVersion(
+export function nextMemoryVersion(
   { memory: draft, vector: given }: PutOperation,
   current: MemoryVersion | undefined,
   { scope, sequence, now }: { scope: MemoryScopeId; sequence: number; now: number },
@@ -94,7 +94,7 @@ export function isExpired({ expiresAt }: Memory, now: number): boolean {
 }
 
 /** The last version at a time. `versions` are in order, oldest first. */
-export function versionAt(versions: readonly MemoryVersion[], time: number): MemoryVersion | undefined {
+export function memoryVersionAt(versions: readonly MemoryVersion[], time: number): MemoryVersion | undefined {
   return versions.findLast(({ memory }) => Date.parse(memory.updatedAt) <= time);
 }
 
@@ -106,9 +106,9 @@ export function isSupportedBy(versions: readonly MemoryVersion[], sourceId: stri
 /**
  * The answer to a query.
  *
- * @param versions Of each memory the last one, or with `asOf` the one of that time ({@link versionAt}). In any order.
+ * @param versions Of each memory the last one, or with `asOf` the one of that time ({@link memoryVersionAt}). In any order.
  */
-export function queryVersions(versions: readonly MemoryVersion[], request: QueryRequest): QueryAnswer {
+export function queryMemoryVersions(versions: readonly MemoryVersion[], request: QueryRequest): QueryAnswer {
   const { vector, k, before = Infinity } = request;
   const fitting = versions.filter((version) => version.sequence < before && fits(version, request));
   if (vector) return { items: nearest(fitting, vector, k) };

@@ -4,7 +4,7 @@ import { dataLoss } from '../../../src/errors.ts';
 import { stringifyJson } from '../../../src/json/value.ts';
 import type { Sealer } from '../../../src/store/encryption/encryption.ts';
 import type { MemoryJob } from '../../../src/store/memory/contract.ts';
-import { readyAt } from '../../../src/store/memory/jobs.ts';
+import { memoryJobDueAt } from '../../../src/store/memory/jobs.ts';
 import { memoryScopeKey } from '../../../src/store/memory/scope.ts';
 import { assertReadable } from '../../../src/store/parts/format.ts';
 import { readFrom } from '../disk/read-file.ts';
@@ -92,7 +92,7 @@ export class JobFiles {
 
   async #write(ref: string, change: number, job: MemoryJob): Promise<void> {
     const key = memoryScopeKey(job.scope);
-    const ready = readyAt(job);
+    const ready = memoryJobDueAt(job);
     const name = `${ref}-${change}-${ready === Infinity ? 'dead' : Math.max(0, ready)}-${scopeHashOf(key)}.json`;
     const cipher = await this.#sealerOf(key).cipher();
     const text = stringifyJson(job);

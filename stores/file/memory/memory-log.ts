@@ -6,7 +6,7 @@ import type { Sealer } from '../../../src/store/encryption/encryption.ts';
 import type { MemoryChanges, MemoryScopeId } from '../../../src/store/memory/contract.ts';
 import { describeMemoryScope, memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
 import { ScopeMemories } from '../../../src/store/memory/scope-memories.ts';
-import { sequenceOf, type MemoryVersion } from '../../../src/store/memory/version.ts';
+import { memorySequenceOf, type MemoryVersion } from '../../../src/store/memory/version.ts';
 import type { KeyQueue } from '../../../src/store/parts/key-queue.ts';
 import type { LruCache } from '../../../src/store/parts/lru-cache.ts';
 import { closeQuietly, codeOf, READ, READ_APPEND } from '../disk/file-system.ts';
@@ -136,7 +136,7 @@ export class MemoryLog {
       // Negative numbers, one for each block: an encrypted block is bound to its number.
       const commit = -lines.length;
       const block = await formatBlock(group, commit, cipher);
-      const revision = Math.floor(group.at(-1)!.sequence / sequenceOf(1));
+      const revision = Math.floor(group.at(-1)!.sequence / memorySequenceOf(1));
       lines.push(block, formatTail({ ...next, commit, revision, block: Buffer.byteLength(block) }));
       [group, bytes] = [[], 0];
     };
@@ -258,7 +258,7 @@ export class MemoryLog {
           if (!current.has(version.memory.id)) current.set(version.memory.id, version);
         }
       }
-      const changed = [...current.values()].filter((version) => version.contentSequence >= sequenceOf(since + 1));
+      const changed = [...current.values()].filter((version) => version.contentSequence >= memorySequenceOf(since + 1));
       changed.sort((x, y) => x.contentSequence - y.contentSequence);
       return { revision: last.revision, changed: changed.map(({ memory }) => memory), isReset: false };
     });

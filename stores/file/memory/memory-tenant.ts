@@ -22,7 +22,13 @@ import type {
   MemoryScopeId,
   MemorySweep,
 } from '../../../src/store/memory/contract.ts';
-import { assertHolds, assertRevision, changedJob, jobToClaim, leased } from '../../../src/store/memory/jobs.ts';
+import {
+  assertMemoryJobHeld,
+  assertMemoryRevision,
+  changeMemoryJob,
+  jobToClaim,
+  leaseMemoryJob,
+} from '../../../src/store/memory/jobs.ts';
 import { describeMemoryScope, memoryScopeKey, memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
 import { outcomeUnknown } from '../disk/io-error.ts';
 import type { HeldLock } from '../disk/lock-folder.ts';
@@ -123,7 +129,7 @@ export class FileMemoryTenant implements MemoryTenant {
     return this.#changeJobs('Claiming a memory job', async (files) => {
       const file = jobToClaim(files, scope && scopeHashOf(scope), claim.now);
       if (!file) return undefined;
-      const job = leased(await this.#jobs.read(file), claim);
+      const job = leaseMemoryJob(await this.#jobs.read(file), claim);
       await this.#jobs.replace(file, job);
       return job;
     });
@@ -132,7 +138,7 @@ export class FileMemoryTenant implements MemoryTenant {
   changeJob(id: string, change: MemoryJobChange, now: number): Promise<void> {
     return this.#changeJobs('Changing a memory job', async (files) => {
       const file = findJob(files, id);
-      const next = changedJob(file && (await this.#jobs.read(file)), id, change, now);
+      const next = changeMemoryJob(file && (await this.#jobs.read(file)), id, change, now);
       if (next) await this.#jobs.replace(file!, next);
       else await this.#jobs.remove([file!]);
     });
@@ -210,9 +216,9 @@ export class FileMemoryTenant implements MemoryTenant {
     const { operations, expectedRevision, job, now } = request;
     const { puts, removes, notes, raisesRevision } = operations;
     const before = await scope.log.tail();
-    assertRevision(scope.key, before.revision, expectedRevision);
+    assertMemoryRevision(scope.key, before.revision, expectedRevision);
     const held = job && findJob(await this.#openJobs(), job.id);
-    if (job) assertHolds(held && (await this.#jobs.read(held)), job, scope.key);
+    if (job) assertMemoryJobHeld(held && (await this.#jobs.read(held)), job, scope.key);
     if (puts.length + removes.length + notes.length === 0) {
       await this.#jobs.remove(held ? [held] : []);
       return { revision: before.revision };

@@ -31,9 +31,9 @@ import { memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
 import {
   fits,
   firstOf,
-  queryVersions,
-  sequenceOf,
-  versionAt,
+  queryMemoryVersions,
+  memorySequenceOf,
+  memoryVersionAt,
   type MemoryVersion,
 } from '../../../src/store/memory/version.ts';
 import { PAGE, type DocumentWrite } from '../database.ts';
@@ -99,7 +99,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       const { revision, reset, floorRevision } = await this.#readHead(key);
       const isReset = since < reset || since > revision;
       if (since === revision) return { revision, changed: [], isReset };
-      const first = sequenceOf(isReset ? floorRevision : Math.max(since + 1, floorRevision));
+      const first = memorySequenceOf(isReset ? floorRevision : Math.max(since + 1, floorRevision));
       const changed = this.#memories(key).where('content', '>=', first).orderBy('content');
       const documents = await this.#data.database.all(changed.select(...WITHOUT_VECTOR));
       return { revision, changed: memoriesOf(await this.#versions(key, documents)), isReset };
@@ -231,8 +231,8 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       return (await database.all(query)).filter((one) => (one.get(field) as number) < limit);
     };
     const [memories, revisions, notes] = await Promise.all([
-      below('memories', 'sequence', sequenceOf(floorRevision)),
-      below('revisions', 'sequence', sequenceOf(floorRevision)),
+      below('memories', 'sequence', memorySequenceOf(floorRevision)),
+      below('revisions', 'sequence', memorySequenceOf(floorRevision)),
       below('notes', 'commit', floor + 1),
     ]);
     const all = [...memories, ...revisions, ...notes].map(({ ref, updateTime }) => ({ ref, at: updateTime! }));
@@ -296,11 +296,11 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       versions.map(async (version, i) => {
         const isOld = Date.parse(version.memory.createdAt) <= asOf;
         if (!isOld || Date.parse(version.memory.updatedAt) <= asOf) return isOld ? version : undefined;
-        return versionAt(await this.#history(key, documents[i]!, head), asOf);
+        return memoryVersionAt(await this.#history(key, documents[i]!, head), asOf);
       }),
     );
     const found = then.filter((version) => version !== undefined);
-    return queryVersions(found, request);
+    return queryMemoryVersions(found, request);
   }
 
   /** What a memory was, and is as it was read. */

@@ -8,7 +8,12 @@ import {
 } from '@google-cloud/firestore';
 import type { ClaimRequest, JobsRequest, ListEntry } from '../../../src/store/memory/base-memory-store.ts';
 import type { MemoryJob, MemoryJobChange, MemoryJobHold } from '../../../src/store/memory/contract.ts';
-import { assertHolds, changedJob, leased, readyAt } from '../../../src/store/memory/jobs.ts';
+import {
+  assertMemoryJobHeld,
+  changeMemoryJob,
+  leaseMemoryJob,
+  memoryJobDueAt,
+} from '../../../src/store/memory/jobs.ts';
 import { memoryScopeKey } from '../../../src/store/memory/scope.ts';
 import { FORMAT } from '../format/foreign-layout.ts';
 import { packTextNow } from '../format/packed-text.ts';
@@ -48,7 +53,7 @@ export class JobQueues {
       if (known!.exists) return 'known';
       if ((await database.count(jobs.where('ready', '>=', 0))) >= maxJobs) return 'full';
       const queue = readQueue(queueDocument!);
-      const next = { ...queue, jobs: [...queue.jobs, { job: ref.id, ready: readyAt(job) }] };
+      const next = { ...queue, jobs: [...queue.jobs, { job: ref.id, ready: memoryJobDueAt(job) }] };
       const data = { ...(await jobFields(job, this.#data.sealer(key))), added: FieldValue.serverTimestamp() };
       await database.commit([{ kind: 'create', ref, data }, this.#write(key, queueDocument!, next)]);
       return 'added';
@@ -72,9 +77,9 @@ export class JobQueues {
     const ref = jobs.doc(hashName(id));
     return this.#data.untilMade('Changing a memory job', `job ${id}`, async () => {
       const document = await database.get(ref);
-      if (!document.exists) return void changedJob(undefined, id, change, now);
+      if (!document.exists) return void changeMemoryJob(undefined, id, change, now);
       const key = keyIn(document);
-      const next = changedJob(await this.#read(document), id, change, now);
+      const next = changeMemoryJob(await this.#read(document), id, change, now);
       const queueDocument = await database.get(this.#queueRef(key));
       await database.commit(await this.#changes(key, document, queueDocument, next));
     });
@@ -92,7 +97,7 @@ export class JobQueues {
    * @throws `ABORTED` when the worker does not hold it.
    */
   async removal(key: string, hold: MemoryJobHold, [job, queue]: readonly DocumentSnapshot[]): Promise<DocumentWrite[]> {
-    assertHolds(job!.exists ? await this.#read(job!) : undefined, hold, key);
+    assertMemoryJobHeld(job!.exists ? await this.#read(job!) : undefined, hold, key);
     return this.#changes(key, job!, queue!, undefined);
   }
 
@@ -163,7 +168,7 @@ export class JobQueues {
     if (!first || first.ready > claim.now) return undefined;
     const document = await database.get(jobs.doc(first.job));
     if (!document.exists) return undefined;
-    const job = leased(await this.#read(document), claim);
+    const job = leaseMemoryJob(await this.#read(document), claim);
     try {
       await database.commit(await this.#changes(keyIn(document), document, queueDocument, job));
       return job;
@@ -187,7 +192,7 @@ export class JobQueues {
     const jobs = queue.jobs.filter(({ job }) => job !== document.id);
     if (next && !isDead) {
       const place = queue.jobs.findIndex(({ job }) => job === document.id);
-      jobs.splice(place < 0 ? jobs.length : place, 0, { job: document.id, ready: readyAt(next) });
+      jobs.splice(place < 0 ? jobs.length : place, 0, { job: document.id, ready: memoryJobDueAt(next) });
     }
     const dead = queue.dead - Number(wasDead) + Number(isDead);
     const write = this.#write(key, queueDocument, { jobs, dead });

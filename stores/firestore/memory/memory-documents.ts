@@ -7,8 +7,8 @@ import { parseJson, stringifyJson, type Json } from '../../../src/json/value.ts'
 import type { Sealer } from '../../../src/store/encryption/encryption.ts';
 import { isDerivedKind, type NoteOperation } from '../../../src/store/memory/checks.ts';
 import type { Memory, MemoryJob, MemoryNote, MemoryScopeId } from '../../../src/store/memory/contract.ts';
-import { readyAt } from '../../../src/store/memory/jobs.ts';
-import { sequenceOf, type MemoryVersion } from '../../../src/store/memory/version.ts';
+import { memoryJobDueAt } from '../../../src/store/memory/jobs.ts';
+import { memorySequenceOf, type MemoryVersion } from '../../../src/store/memory/version.ts';
 import { assertReadable } from '../../../src/store/parts/format.ts';
 import { FORMAT, SEALED_FORMAT } from '../format/foreign-layout.ts';
 import { packText, packTextNow, unpackJson, unpackText } from '../format/packed-text.ts';
@@ -68,7 +68,7 @@ export function readHead(document: DocumentSnapshot): ScopeHead {
  * first and removes the documents afterwards, so every read of a document needs the head as well, read no earlier than the call began.
  */
 export function isKept(document: DocumentSnapshot, { floorRevision }: ScopeHead): boolean {
-  return document.exists && (document.get('sequence') as number) >= sequenceOf(floorRevision);
+  return document.exists && (document.get('sequence') as number) >= memorySequenceOf(floorRevision);
 }
 
 /** A version's document, of a memory as it is or as it was. `name` is the memory's. */
@@ -173,7 +173,7 @@ export async function jobFields(job: MemoryJob, sealer: Sealer): Promise<Documen
     scope: hashName(sealer.owner.id),
     key: packTextNow(sealer.owner.id),
     // Jobs without it are dead.
-    ...(job.state !== 'dead' && { ready: readyAt(job) }),
+    ...(job.state !== 'dead' && { ready: memoryJobDueAt(job) }),
   };
 }
 

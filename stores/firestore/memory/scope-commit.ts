@@ -1,9 +1,9 @@
 import type { DocumentReference, DocumentSnapshot } from '@google-cloud/firestore';
 import type { CommitRequest } from '../../../src/store/memory/base-memory-store.ts';
 import type { MemoryCommitResult } from '../../../src/store/memory/contract.ts';
-import { assertRevision } from '../../../src/store/memory/jobs.ts';
+import { assertMemoryRevision } from '../../../src/store/memory/jobs.ts';
 import { memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
-import { nextVersion, sequenceOf, type MemoryVersion } from '../../../src/store/memory/version.ts';
+import { nextMemoryVersion, memorySequenceOf, type MemoryVersion } from '../../../src/store/memory/version.ts';
 import { PAGE, type DocumentWrite } from '../database.ts';
 import type { JobQueues } from './job-queues.ts';
 import type { MemoryDatabase } from './memory-database.ts';
@@ -78,7 +78,7 @@ export class ScopeCommits {
     const names = new Set([...puts.map(({ memory }) => hashName(memory.id)), ...removedNames]);
     const read = await this.#read([...names], job);
     const { head } = read;
-    assertRevision(this.#key, head.revision, expectedRevision);
+    assertMemoryRevision(this.#key, head.revision, expectedRevision);
     const writes = job ? await this.#jobs.removal(this.#key, job, read.job) : [];
     if (names.size + notes.length === 0) {
       if (writes.length > 0) await this.#data.database.commit(writes);
@@ -91,7 +91,11 @@ export class ScopeCommits {
       const document = read.memories[i]!;
       const hasVersions = isKept(document, head) && !removedNames.has(document.id);
       const current: MemoryVersion | undefined = hasVersions ? await readVersion(document, reader) : undefined;
-      const version = nextVersion(put, current, { scope: reader.scope, sequence: sequenceOf(revision) + i, now });
+      const version = nextMemoryVersion(put, current, {
+        scope: reader.scope,
+        sequence: memorySequenceOf(revision) + i,
+        now,
+      });
       if (current) {
         const ref = this.#collection('revisions').doc(revisionName(document.id, current.memory.revision));
         writes.push({ kind: 'set', ref, data: document.data()! });

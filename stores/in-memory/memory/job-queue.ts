@@ -1,6 +1,12 @@
 import type { ClaimRequest, JobsRequest, ListEntry } from '../../../src/store/memory/base-memory-store.ts';
 import type { MemoryJob, MemoryJobChange, MemoryJobHold } from '../../../src/store/memory/contract.ts';
-import { assertHolds, changedJob, jobToClaim, leased, readyAt } from '../../../src/store/memory/jobs.ts';
+import {
+  assertMemoryJobHeld,
+  changeMemoryJob,
+  jobToClaim,
+  leaseMemoryJob,
+  memoryJobDueAt,
+} from '../../../src/store/memory/jobs.ts';
 import { memoryScopeKey } from '../../../src/store/memory/scope.ts';
 
 interface Entry {
@@ -23,23 +29,23 @@ export class JobQueue {
   }
 
   claim({ scope, ...claim }: ClaimRequest): MemoryJob | undefined {
-    const jobs = [...this.#jobs.values()].map((entry) => ({ ...entry, readyAt: readyAt(entry.job) }));
+    const jobs = [...this.#jobs.values()].map((entry) => ({ ...entry, readyAt: memoryJobDueAt(entry.job) }));
     const job = jobToClaim(jobs, scope, claim.now)?.job;
     if (!job) return undefined;
-    const held = leased(job, claim);
+    const held = leaseMemoryJob(job, claim);
     this.#jobs.get(job.id)!.job = held;
     return held;
   }
 
   change(id: string, change: MemoryJobChange, now: number): void {
     const entry = this.#jobs.get(id);
-    const next = changedJob(entry?.job, id, change, now);
+    const next = changeMemoryJob(entry?.job, id, change, now);
     if (next) entry!.job = next;
     else this.#jobs.delete(id);
   }
 
   assertHeld(hold: MemoryJobHold, scope: string): void {
-    assertHolds(this.#jobs.get(hold.id)?.job, hold, scope);
+    assertMemoryJobHeld(this.#jobs.get(hold.id)?.job, hold, scope);
   }
 
   remove(id: string): void {

@@ -21,7 +21,7 @@ import type {
   MemoryScopeId,
   MemorySweep,
 } from '../../../src/store/memory/contract.ts';
-import { assertRevision } from '../../../src/store/memory/jobs.ts';
+import { assertMemoryRevision } from '../../../src/store/memory/jobs.ts';
 import { memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
 import { ScopeMemories } from '../../../src/store/memory/scope-memories.ts';
 import { JobQueue } from './job-queue.ts';
@@ -66,7 +66,7 @@ export class InMemoryMemoryTenant implements MemoryTenant {
   commit(key: string, { operations, expectedRevision, job, now }: CommitRequest): MemoryCommitResult {
     const scope = this.#read(key);
     const { memories } = scope;
-    assertRevision(key, memories.revision, expectedRevision);
+    assertMemoryRevision(key, memories.revision, expectedRevision);
     if (job) this.#jobs.assertHeld(job, key);
     const commit = memories.plan(operations, now);
     memories.apply(commit);
