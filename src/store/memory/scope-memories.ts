@@ -1,6 +1,6 @@
 import type { QueryAnswer } from './base-memory-store.ts';
 import type { CommitOperations, QueryRequest } from './checks.ts';
-import type { Memory, MemoryChanges, MemoryHit, MemoryScopeId } from './contract.ts';
+import type { Memory, MemoryChanges, MemoryScopeId } from './contract.ts';
 import {
   isExpired,
   isSupportedBy,

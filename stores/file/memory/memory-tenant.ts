@@ -15,7 +15,6 @@ import type {
   MemoryChanges,
   MemoryCommitResult,
   MemoryErasure,
-  MemoryHit,
   MemoryJob,
   MemoryJobChange,
   MemoryNotes,

@@ -14,7 +14,6 @@ import type {
   MemoryChanges,
   MemoryCommitResult,
   MemoryErasure,
-  MemoryHit,
   MemoryJob,
   MemoryJobChange,
   MemoryNotes,
