@@ -51,6 +51,20 @@ describe('duplicates', () => {
     expect(await known()).toEqual([{ amount: 500 }, 5, expect.any(Number)]);
   });
 
+  test('with other data leave none of it behind, also of a memory with many sources', async () => {
+    const { memory, clock, scope, store } = setUp({ model: undefined });
+    for (let i = 1; i <= 103; i++) {
+      clock.now += DAY;
+      const budget = { text: 'The user has a travel budget.', data: { amount: i } };
+      await memory.ingest({ scope, source: { id: `${i}` }, memories: [budget], wait: true });
+      expect((await all(store))[0]!.data).toEqual({ amount: i });
+    }
+    const [full] = await all(store);
+    expect([full!.sources.length, full!.sources.at(-1)!.id]).toEqual([100, '103']);
+    await memory.forgetSource({ scope, source: '103' });
+    expect((await all(store))[0]!.data).toEqual({ amount: 102 });
+  });
+
   test('do not hide what differs in a number, a negation or the order', async () => {
     const { memory, scope, store } = setUp({ model: undefined });
     const texts = ['Ada likes Bob.', 'Bob likes Ada.', 'Ada does not like Bob.', 'Ada has 2 dogs.', 'Ada has 3 dogs.'];

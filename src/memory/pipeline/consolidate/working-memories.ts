@@ -83,8 +83,10 @@ export class WorkingMemories {
       return;
     }
     if (wins) this.#addOutdated(memory.sources.filter((one) => one.id === source.id && !isSameData(one.data)));
+    // Data must have its source, so that `forgetSource` finds it.
+    const sources = wins ? withinLimits([...memory.sources, source]).slice(0, -1) : memory.sources;
     const contradictions = countOf(memory, 'contradictions') + 1;
-    this.#addSource(memory, candidate, {
+    this.#addSource({ ...memory, sources }, candidate, {
       ...(isOther && memory.data !== undefined && { contradictions }),
       ...(wins && { data, schemaId }),
     });
