@@ -19,6 +19,7 @@ import {
   type OptionCheck,
 } from '../store/check-options.ts';
 import { TRUST } from './pipeline/records/candidate.ts';
+import { redactor, type Redact } from './pipeline/guard/redact.ts';
 import { isSchema, settleTopics } from './pipeline/extract/topics.ts';
 import { withinTime } from './within-time.ts';
 import type {
@@ -107,9 +108,6 @@ const OPTIONS: Readonly<Record<keyof MemoryManagerOptions, OptionCheck>> = {
   random: isFunction,
 };
 
-/** Replaces personal values in a text. */
-export type Redact = (text: string) => Promise<string>;
-
 /** Options of a manager that have the same form with their defaults. */
 type DefaultedOptions = Required<
   Pick<
@@ -124,7 +122,7 @@ export interface MemorySettings
     Pick<MemoryManagerOptions, 'store' | 'model' | 'embedder' | 'extract' | 'profile' | 'isSuccess'>,
     DefaultedOptions {
   readonly topics: readonly MemoryTopic[];
-  readonly redact: Redact | undefined;
+  readonly redact: Redact;
   readonly trust: Required<MemoryTrust>;
   readonly limits: Required<MemoryLimits>;
   readonly triggers: Required<MemoryTriggers>;
@@ -151,14 +149,21 @@ export function settleManager(options: MemoryManagerOptions): MemorySettings {
     profile,
     topics: settleTopics(options.topics),
     guards: options.guards ?? [],
-    redact: redact && redactor(redact),
+    redact: redactor(redact, limits.timeoutMs),
     consent: options.consent ?? 'on',
     learnFromTools: options.learnFromTools ?? false,
     toolTtlMs: options.toolTtlMs ?? 3_600_000,
     trust: withDefaults(TRUST, options.trust),
     summary: options.summary ?? false,
     isSuccess:
-      isSuccess && ((session) => withinTime('isSuccess', limits.timeoutMs, undefined, async () => isSuccess(session))),
+      isSuccess &&
+      (async (session) => {
+        const answer: unknown = await withinTime('isSuccess', limits.timeoutMs, undefined, async () =>
+          isSuccess(session),
+        );
+        if (typeof answer === 'boolean') return answer;
+        throw invalidArgument('isSuccess must return true or false.');
+      }),
     limits,
     now: options.now ?? Date.now,
     random: options.random ?? Math.random,
@@ -182,26 +187,23 @@ function checkManagerOptions(options: MemoryManagerOptions): void {
   checkOptions('memoryManager', options, OPTIONS);
   if (options?.store === undefined)
     throw invalidArgument('memoryManager needs a memory store, such as FileMemoryStore.');
-  const { appName, trust, limits, generate, profile } = options;
+  const { appName, trust, limits, generate, profile, model, extract, summary } = options;
   // The model leaves out members that it does not know, and at first it knows none.
   if (profile && !profile.safeParse({}).success) {
     throw invalidArgument(
       'memoryManager: profile: its members must be optional, because little is known of a new user: use z.object({...}).partial().',
     );
   }
+  if (profile && model === undefined)
+    throw invalidArgument('memoryManager: profile: the model keeps it up to date, so give a model too.');
+  if (summary && (model === undefined || extract !== undefined))
+    throw invalidArgument(
+      'memoryManager: summary: the model writes it when it extracts facts, so give a model, and leave out extract.',
+    );
   if (appName !== undefined) assertId(appName, 'appName');
   checkOptions('memoryManager: trust', trust, TRUST_CHECKS);
   checkOptions('memoryManager: limits', limits, LIMIT_CHECKS);
   checkOptions('memoryManager: generate', generate, TRIGGER_CHECKS);
-}
-
-function redactor(redact: NonNullable<MemoryManagerOptions['redact']>): Redact {
-  return async (text) => {
-    const answer = await redact(text);
-    const redacted: unknown = typeof answer === 'string' ? answer : answer?.value;
-    if (typeof redacted === 'string') return redacted;
-    throw invalidArgument('redact must return the text, or an object with the text as value.');
-  };
 }
 
 /** The user id that the server has verified: Genkit's context providers put it here. */
@@ -215,7 +217,7 @@ function logFailure({ type, refused, jobId, attempts, error }: MemoryReport): vo
   else if (type === 'dead') {
     const job = `Memory job ${quote(jobId!)}`;
     logger.warn(
-      `${job} failed after ${attempts} attempts; memory.jobs.replay tries it again, discard removes it. ${error}`,
+      `${job} is dead after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}; memory.jobs.replay tries it again, discard removes it. ${error}`,
     );
   }
 }

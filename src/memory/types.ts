@@ -11,7 +11,7 @@ export type BuiltInTopic =
   | 'EXPLICIT_INSTRUCTIONS'
   | 'KEY_CONVERSATION_DETAILS';
 
-/** A kind of fact to remember. A fact that fits no topic is not remembered. */
+/** A kind of fact to remember. Of the facts that the model finds, those that fit no topic are left out; facts of the application need none. */
 export interface MemoryTopic {
   /** Names the topic, and no other one: `business_feedback`. */
   readonly label: string;
@@ -59,8 +59,8 @@ export interface MemoryFact {
   /** Whether the user asks to remember it; the source is then `explicit`. Only for facts from messages. Default: false. */
   readonly isExplicit?: boolean;
   /**
-   * When to remove it; ISO 8601. A fact that expires never replaces a lasting one, except one with the same `key`: then no fact of that key
-   * holds after the expiry. Give a temporary fact its own `key`. Default: never, or after `toolTtlMs` if a tool said it.
+   * When to remove it; ISO 8601. A fact that expires does not replace a lasting one, unless both have the same `key`. Then the key has no fact
+   * after the expiry: give a temporary fact another `key`. Default: never, or after `toolTtlMs` if a tool said it.
    */
   readonly expiresAt?: string;
 }
@@ -73,8 +73,6 @@ export interface ExtractionRequest {
   readonly messages: readonly MessageData[];
   /** The index of each of them in its session. */
   readonly positions: readonly number[];
-  /** The rolling summary of the scope; `undefined` without one. */
-  readonly summary: string | undefined;
   /** Aborts at the timeout. */
   readonly abortSignal: AbortSignal;
 }
@@ -88,11 +86,11 @@ export type MemoryExtractor = (
 export interface GuardedText {
   /** The text of a message, or of a new memory with its key and data. */
   readonly text: string;
-  /** Which of the two. Messages of the assistant are not checked when facts are extracted; each fact is. */
+  /** `message`: a message. `memory`: a new memory. Messages of the assistant are not checked when facts are extracted; each fact is. */
   readonly kind: 'message' | 'memory';
   /** The scope of the memory. */
   readonly scope: MemoryScope;
-  /** Who said it: the type of the source. */
+  /** The type of its source. */
   readonly type: MemorySource['type'];
 }
 
@@ -119,13 +117,13 @@ export interface FoundValue {
 /** When to learn from an agent's session. */
 export interface MemoryTriggers {
   /**
-   * Learns after so many turns of a session, by the number of its turns and by those of this process since it last learned, whichever comes
-   * first. A process counts for its 1,000 latest sessions. `1`: after each turn. Default: 5.
+   * Learns when the number of turns of a session is a multiple of this, and when this process has run so many turns of the session since it
+   * last learned from it. A process counts for its 1,000 latest sessions. `1`: after each turn. Default: 5.
    */
   everyTurns?: number;
   /** When no turn came for this long, in ms, while the process runs. `false`: never. Default: 900,000 (15 minutes). */
   onIdleMs?: number | false;
-  /** When the application says that the session has ended. Default: true. */
+  /** Whether `endSession` learns. With `false` it does nothing, and answers `known`. Default: true. */
   onSessionEnd?: boolean;
 }
 
@@ -138,8 +136,8 @@ export interface MemoryLimits {
   /** A worker that does not renew its lease for this long loses the job, in ms. Default: 60,000. */
   leaseMs?: number;
   /**
-   * A call of the model, the embedder or `isSuccess` that takes longer fails; a text whose guard takes longer is quarantined. In ms.
-   * Default: 60,000.
+   * A call of the model, the embedder, `extract`, `isSuccess` or `redact` that takes longer fails. If a guard takes longer, its text and all later ones
+   * of the job are quarantined. In ms. Default: 60,000.
    */
   timeoutMs?: number;
   /** The wait before the second attempt, in ms. It doubles with each further one; each is then multiplied by 0.5 to 1.5. Default: 2,000. */
@@ -186,7 +184,10 @@ export interface MemoryChangeCounts {
   updated: number;
   /** Memories that no longer hold. */
   invalidated: number;
-  /** Facts that were already known from the same source, or that the model found not worth keeping. */
+  /**
+   * Facts that were known from the same source, that only the assistant stated, that fit no topic or are blank, or that the model found not
+   * worth keeping.
+   */
   ignored: number;
   /** Texts that wait for a decision. */
   quarantined: number;
@@ -223,11 +224,12 @@ export interface MemoryManagerOptions {
   /** Further checks of messages and memories. The built-in rules always apply. Default: none. */
   guards?: readonly MemoryGuard[];
   /**
-   * Replaces personal values before anything is stored. Returns the text, or an object with the text as `value`, as `redactText` of
-   * `genkitx-agents/privacy` does. The numbers of its placeholders are removed: in different texts a number names different values.
-   * Default: texts are stored unchanged.
+   * Replaces personal values before anything is stored: in texts, in numbers as texts, in names of members of tools' inputs and answers, and
+   * in what the model finds. `label` is the name of the member around the text. Returns the text, or an object with the text as `value`, as
+   * `redactText` of `genkitx-agents/privacy` does. Has `limits.timeoutMs` for each text. Numbers of placeholders such as `[EMAIL_1]` are
+   * removed, also by default: in different texts a number names different values. Default: all else is stored unchanged.
    */
-  redact?: (text: string) => string | RedactedText | Promise<string | RedactedText>;
+  redact?: (text: string, options: { label?: string }) => string | RedactedText | Promise<string | RedactedText>;
   /** Whether a scope without a setting of its own may be learned about. Default: `on`. */
   consent?: 'on' | 'off';
   /** Whether to learn from the answers of tools, too. Such memories expire after `toolTtlMs`. Default: false. */
@@ -243,13 +245,13 @@ export interface MemoryManagerOptions {
   /** Returns the id of the user of a context. Default: `auth.uid`. Agents with this memory need the same `userId`. */
   userId?: (context: ActionContext) => string | undefined;
   /**
-   * The schema of the structured profile, which the model keeps up to date. Its members must be optional: `z.object({...}).partial()`. Facts
+   * The schema of the structured profile, which the `model` keeps up to date. Its members must be optional: `z.object({...}).partial()`. Facts
    * that expire are not in it. Default: no profile.
    */
   profile?: z.ZodTypeAny;
   /**
-   * Whether the model keeps a rolling summary of each scope of a user or a session. One of an app would reach users without approval.
-   * Default: false.
+   * Whether the `model`, when it extracts facts, also keeps a rolling summary of each scope of a user or a session. One of an app would reach
+   * users without approval. Default: false.
    */
   summary?: boolean;
   /** Whether a session was a success, from which a procedure is made. Default: no procedures are made. */
@@ -314,8 +316,8 @@ export interface IngestResult {
   /**
    * - `queued`: a worker will do it. With `wait`: it is behind a job that waits for its next attempt.
    * - `committed`: it is done (`wait`). A text that a guard stopped is in quarantine, and not remembered.
-   * - `known`: there is nothing to do. All was read or is in the queue; or the session is gone, `isSuccess` refused it, or the context of
-   *   `endSession` names no user.
+   * - `known`: there is nothing to do. All was read or is in the queue; the session is gone; `isSuccess` refused it; the context of
+   *   `endSession` names no user; or `onSessionEnd` of the manager or `learn` of `attach` is false.
    * - `failed`: an attempt failed; others follow, except for dead jobs (`wait`).
    * - `full`: the queue refused a part; call again later.
    * - `refused`: the scope's consent is off or was withdrawn, or the scope was erased or the source forgotten while the job ran.
@@ -361,7 +363,7 @@ export interface MemoryPrunePolicy {
 
 /** The counts of `processMemoryJobs`. */
 export interface ProcessMemoryJobsResult {
-  /** Jobs that are gone from the queue: done, dropped, or finished by another worker. */
+  /** Jobs that this call found, and that are gone from the queue: done, dropped, or finished by another worker meanwhile. */
   done: number;
   /** Attempts that failed; the jobs wait for the next one. */
   failed: number;

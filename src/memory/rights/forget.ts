@@ -261,7 +261,7 @@ export class SourceRemoval {
         prompt: statements.map((statement, i) => `${i + 1}.\n${markedLines(statement)}`).join('\n'),
         schema: z.object({ text: z.string().min(1).max(2_000) }),
       });
-      return isBlank(text) ? statements.join(' ') : text;
+      return isBlank(text) ? statements.join(' ') : await this.#pipeline.redact(text);
     } catch (error) {
       const isDown = !(error instanceof MalformedAnswerError);
       logger.warn(

@@ -86,7 +86,7 @@ describe('backfill', () => {
   });
 
   test.each<[string, Parameters<typeof setUp>[0], object, string, RegExp]>([
-    ['a manager without a model', { extract: undefined }, {}, 'FAILED_PRECONDITION', /Without a model/],
+    ['a manager without a model', { extract: undefined }, {}, 'FAILED_PRECONDITION', /needs a model/],
     ['a scope that is none', {}, { scopeOf: () => 'ada' }, 'INVALID_ARGUMENT', /This is no scope/],
     ['a scopeOf that is async', {}, { scopeOf: async () => undefined }, 'INVALID_ARGUMENT', /This is no scope/],
   ])('throws for %s', async (_, of, more, status, message) => {

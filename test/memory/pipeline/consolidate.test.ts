@@ -688,7 +688,7 @@ describe('where a fact comes from', () => {
   test('is among the messages that were read, whatever positions an extractor names', async () => {
     const { memory, scope, store } = setUp({
       model: undefined,
-      extract: () => [{ text: 'The user likes tea.', messages: [0.5, 1, 99] }],
+      extract: () => [{ text: 'The user likes tea.', messages: [1, 99] }],
     });
     const messages = [user('Hello.'), user('I like tea.'), user('Bye.')];
     await memory.ingest({ scope, source: { id: 'a' }, messages, wait: true });

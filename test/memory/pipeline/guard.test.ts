@@ -1,4 +1,5 @@
 /** What is kept out: by consent, by redaction, by the guards; and scopes that were not minted. */
+import { z, type MessageData } from 'genkit';
 import { LANGUAGES } from '../../../src/memory/pipeline/guard/poison-languages.ts';
 import { poisonReason, poisonReasonOfSteps } from '../../../src/memory/pipeline/guard/poison.ts';
 import { readingsOf } from '../../../src/memory/pipeline/guard/readings.ts';
@@ -8,6 +9,7 @@ import {
   memoryManager,
   memoryScope,
   processMemoryJobs,
+  type MemoryManagerOptions,
   type MemoryScope,
 } from 'genkitx-agents/memory';
 import { piiRules, redactText } from 'genkitx-agents/privacy';
@@ -16,7 +18,7 @@ import { HARMLESS_HELD_OUT, HARMLESS_TUNING, NEAR_MISSES } from './harmless-corp
 import { DIVIDED_POISON, FOREIGN_POISON, POISON } from './poison-corpus.ts';
 import { BY_LANGUAGE } from './poison-languages.ts';
 import { echoTexts } from './corroborate.ts';
-import { extraction, ID, model as says, operations, setUp, textsOf, until, user } from './support.ts';
+import { everything, extraction, ID, model as says, operations, setUp, textsOf, until, user } from './support.ts';
 import { Random } from '../../support/random.ts';
 import { scale, seed } from '../../support/scale.ts';
 import { temporaryFolder } from '../../stores/file/support/folders.ts';
@@ -79,17 +81,95 @@ describe('consent', () => {
   });
 });
 
-test('personal values are replaced before anything is stored', async () => {
-  const { memory, scope, store } = setUp({ worker: false, redact: (text) => redactText(text, piiRules()) });
-  await memory.ingest({ scope, source, messages: [user('Mail me at anna@example.com')] });
-  await memory.ingest({
-    scope,
-    source: { id: 'import' },
-    memories: [{ text: 'The user has anna@example.com', data: { mail: ['anna@example.com'] } }],
+describe('personal values are replaced before anything is stored', () => {
+  const MAIL = 'anna@example.com';
+  const CARD = 4111111111111111;
+  const redact: MemoryManagerOptions['redact'] = (text, options) => redactText(text, piiRules(), options);
+
+  test('in messages: in texts, numbers and names of members of what tools get and answer', async () => {
+    const { memory, scope, store } = setUp({ worker: false, redact });
+    const answer = { card: CARD, [MAIL]: 'works', ['Anna@example.com']: 'also', born: { dateOfBirth: '1990-04-03' } };
+    const messages: MessageData[] = [
+      user(`Mail me at ${MAIL}`),
+      { role: 'model', content: [{ toolRequest: { name: 'find', ref: '1', input: { mail: MAIL } } }] },
+      { role: 'tool', content: [{ toolResponse: { name: 'find', ref: '1', output: answer } }] },
+    ];
+    await memory.ingest({ scope, source, messages });
+    const [job] = (await store.listJobs()).items;
+    const [said, , answered] = (job!.input as unknown as { messages: MessageData[] }).messages;
+    expect(said).toEqual(user('Mail me at [EMAIL]'));
+    expect(answered!.content[0]!.toolResponse).toEqual({
+      name: 'find',
+      ref: '1',
+      output: {
+        card: '[CREDIT_CARD]',
+        '[EMAIL]': 'works',
+        '[EMAIL] (2)': 'also',
+        born: { dateOfBirth: '[DATE_OF_BIRTH]' },
+      },
+    });
+    expect(await everything(store)).not.toMatch(/anna@|4111/i);
   });
-  const stored = JSON.stringify((await store.listJobs()).items);
-  expect(stored).toContain('[EMAIL]');
-  expect(stored).not.toContain('anna@');
+
+  test('in given facts, but for the names of their members', async () => {
+    const { memory, scope, store } = setUp({ model: undefined, redact });
+    const data = { mail: [MAIL], card: CARD, dateOfBirth: '1990-04-03', cups: 3 };
+    await memory.create({ scope, memory: { text: `The user has ${MAIL}`, key: MAIL, data } });
+    const { items } = await memory.list({ scope });
+    expect(items).toMatchObject([
+      {
+        text: 'The user has [EMAIL]',
+        key: '[EMAIL]',
+        data: { mail: ['[EMAIL]'], card: '[CREDIT_CARD]', dateOfBirth: '[DATE_OF_BIRTH]', cups: 3 },
+      },
+    ]);
+    expect(await everything(store)).not.toMatch(/anna@|4111/);
+  });
+
+  test('in what the model writes: facts, the summary, the profile, a sentence for two facts, a procedure', async () => {
+    const isSuccess = () => true;
+    const profile = z.object({ mail: z.string() }).partial();
+    const made = { mail: MAIL };
+    const { memory, scope, store, model } = setUp({ redact, isSuccess, summary: true, profile });
+    const fact = { text: `The user's mail is ${MAIL}.`, topics: ['USER_PREFERENCES'] };
+    model.reply(JSON.stringify({ memories: [fact], summary: `Anna: ${MAIL}` }), JSON.stringify(made));
+    await memory.ingest({ scope, source, messages: [user('It is anna at example dot com.')], wait: true });
+    expect([await memory.summary({ scope }), await memory.profile({ scope })]).toEqual([
+      'Anna: [EMAIL]',
+      { mail: '[EMAIL]' },
+    ]);
+    const update = { new: 1, op: 'UPDATE', existing: [1], text: `The user's mail is ${MAIL}, and is read daily.` };
+    model.reply(operations(update), JSON.stringify(made));
+    await memory.create({ scope, memory: "The user's mail is read daily." });
+    expect(await textsOf(store)).toEqual(["The user's mail is [EMAIL], and is read daily."]);
+    model.reply(JSON.stringify({ task: 'Reach Anna', steps: [`Write to ${MAIL}.`] }));
+    await memory.ingest({
+      scope,
+      source: { id: 'b' },
+      messages: [user('How do I reach Anna?')],
+      procedure: true,
+      wait: true,
+    });
+    expect(await textsOf(store)).toContainEqual(expect.stringContaining('Write to [EMAIL].'));
+    model.reply(JSON.stringify({ text: `Mail: ${MAIL}.` }));
+    await memory.forgetSource({ scope, source: source.id });
+    expect(await everything(store)).not.toContain(MAIL);
+  });
+
+  test('a redactor that does not answer fails the call, and no longer keeps the manager open', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const { memory, scope, store } = setUp({ redact: () => new Promise(() => {}), limits: { timeoutMs: 200 } });
+    const ingested = memory.ingest({ scope, source, messages: [user('Hello')] }).catch((error: unknown) => error);
+    const closed = memory.close();
+    await until(() => vi.getTimerCount() > 0);
+    vi.advanceTimersByTime(200);
+    expect(await ingested).toMatchObject({
+      status: 'DEADLINE_EXCEEDED',
+      message: expect.stringContaining('redact') as string,
+    });
+    await closed;
+    expect((await store.listJobs()).items).toEqual([]);
+  });
 });
 
 describe('quarantine', () => {

@@ -516,9 +516,9 @@ describe('a topic of the application', () => {
     schema: z.object({ about: z.enum(['drinks', 'staff', 'prices']), rating: z.number().min(1).max(5) }),
   };
 
-  test('has its description, examples and schema in the prompt; data of another shape is repaired; what fits no topic is left out', async () => {
+  test('has its description, examples and schema in the prompt; data of another shape is repaired; what fits no topic is left out and counted', async () => {
     const fact = { text: 'The user finds the staff friendly.', topics: ['business_feedback'] };
-    const { memory, model, scope, store } = setUp({
+    const { memory, model, scope, store, reports } = setUp({
       topics: [topic],
       replies: [
         extraction({ ...fact, data: { about: 'weather', rating: 5 } }),
@@ -543,6 +543,7 @@ describe('a topic of the application', () => {
     }
     expect(JSON.stringify(model.requests[1])).toContain('data of topic business_feedback');
     expect(await textsOf(store)).toEqual(['The user finds the staff friendly.']);
+    expect(reports).toMatchObject([{ type: 'committed', changes: { created: 1, ignored: 1 } }]);
     const { items } = await store.query(ID);
     expect(items[0]!.memory).toMatchObject({ data: { about: 'staff', rating: 5 }, schemaId: 'business_feedback' });
   });

@@ -6,6 +6,7 @@ import type { ScopeTarget } from '../../scopes.ts';
 import { MalformedAnswerError, type AskModel } from '../ask-model.ts';
 import type { LearnContext } from '../extract/learn.ts';
 import type { Guard } from '../guard/judge-text.ts';
+import { redactJson } from '../guard/redact.ts';
 import { NOTES, type Pipeline } from '../pipeline.ts';
 
 /** The most memories that a first profile is made of. */
@@ -119,7 +120,7 @@ export function derivedNote(key: 'profile' | 'summary', value: Json | undefined)
 
 /** Asks the model to update the profile with new facts. A first profile is also made of the latest memories. */
 async function nextProfile(
-  { store, profile: schema }: Pipeline,
+  { store, profile: schema, redact }: Pipeline,
   { id, options }: ScopeTarget,
   ask: AskModel,
   before: Json | undefined,
@@ -131,7 +132,7 @@ async function nextProfile(
     const lasting = items.flatMap(({ memory }) => (memory.expiresAt === undefined ? [memory.text] : []));
     known = [...lasting.toReversed(), ...facts];
   }
-  return (await ask({
+  const made = (await ask({
     system:
       'You keep a structured profile up to date. You get the profile as it is, if there is one, and facts. Answer the whole new profile: change what the facts change, keep all else as it is, and leave out what is not known.',
     prompt: [
@@ -142,4 +143,5 @@ async function nextProfile(
     ].join('\n'),
     schema: schema!,
   })) as Json;
+  return redactJson(made, redact);
 }

@@ -199,7 +199,7 @@ class JobRun {
 
   /** Compares as many of the candidates as fit into a commit. */
   async #compare(candidates: readonly Candidate[], maxInvalidations: number): Promise<Compared> {
-    const { nearest, store, now } = this.#pipeline;
+    const { nearest, store, redact, now } = this.#pipeline;
     const { scope, id, options, ask, signal, guard } = this.#work;
     for (let most = Math.min(MOST_CANDIDATES, candidates.length); ;) {
       const consolidated = await consolidate({
@@ -208,6 +208,7 @@ class JobRun {
         get: (ids) => store.get(id, ids, options),
         ask,
         guard,
+        redact,
         maxInvalidations,
         now: now(),
       });

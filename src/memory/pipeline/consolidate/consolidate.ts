@@ -5,6 +5,7 @@ import { isExpired } from '../../../store/memory/version.ts';
 import type { AskModel } from '../ask-model.ts';
 import type { Candidate } from '../records/candidate.ts';
 import type { Guard } from '../guard/judge-text.ts';
+import type { Redact } from '../guard/redact.ts';
 import { isBlank } from '../../same-fact.ts';
 import { keyedId, WorkingMemories } from './working-memories.ts';
 
@@ -50,11 +51,12 @@ export async function consolidate(request: {
   /** `undefined`: there is no model. */
   readonly ask: AskModel | undefined;
   readonly guard: Guard;
+  readonly redact: Redact;
   readonly maxInvalidations: number;
   /** In ms since 1970. */
   readonly now: number;
 }): Promise<Consolidated> {
-  const { candidates, nearest, get, ask, guard, maxInvalidations, now } = request;
+  const { candidates, nearest, get, ask, maxInvalidations, now } = request;
   const working = new WorkingMemories(maxInvalidations, new Date(now).toISOString());
   const undecided: { candidate: Candidate; near: readonly string[] }[] = [];
   const keyed = candidates.flatMap((candidate) => keyedId(candidate) ?? []);
@@ -88,7 +90,7 @@ export async function consolidate(request: {
         working.corroborate(same, candidate);
         continue;
       }
-      const reason = await apply(working, candidate, operation, known, guard);
+      const reason = await apply(working, candidate, operation, known, request);
       if (reason !== undefined) quarantined.push({ candidate, reason });
     }
   }
@@ -154,7 +156,7 @@ async function apply(
   candidate: Candidate,
   operation: Operation | undefined,
   known: readonly MemoryDraft[],
-  guard: Guard,
+  { guard, redact }: { readonly guard: Guard; readonly redact: Redact },
 ): Promise<string | undefined> {
   // Only those that still hold: an earlier operation may have replaced them.
   const named = (operation?.existing ?? []).flatMap((number) => working.active(known[number - 1]!.id) ?? []);
@@ -166,9 +168,10 @@ async function apply(
   else if (!first || op === 'CREATE' || (op === 'UPDATE' && candidate.approvedAt)) working.create(candidate);
   else if (op === 'NOOP') working.corroborate(first, candidate);
   else if (op === 'UPDATE') {
-    // The model has written the sentence, so the guards check it, too.
-    if ((await guard(operation!.text!, 'memory', candidate.source.type)) !== undefined) working.create(candidate);
-    else working.update(first, candidate, operation!.text!);
+    // The model has written the sentence, so it is redacted and checked, too.
+    const text = await redact(operation!.text!);
+    if ((await guard(text, 'memory', candidate.source.type)) !== undefined) working.create(candidate);
+    else working.update(first, candidate, text);
   } else if (!working.supersede(named, candidate)) {
     return tooMany(named.length);
   }

@@ -9,6 +9,8 @@ import { dataFault, describeTopics, givenData, schemaTopic } from './topics.ts';
 /** Facts from messages, and the new summary. */
 export interface Extracted {
   readonly facts: readonly MemoryFact[];
+  /** The number of facts that were left out, because they fit no topic. */
+  readonly ignored: number;
   /** Replaces the previous summary, which stays as it is if this is `undefined`. */
   readonly summary: string | undefined;
 }
@@ -90,7 +92,8 @@ export async function extractFacts(
     },
   );
   const { summary: next = '' } = answer;
-  return { facts, summary: summaryLength > 0 && !isBlank(next) ? beginning(next, summaryLength) : undefined };
+  const ignored = answer.memories.length - facts.length;
+  return { facts, ignored, summary: summaryLength > 0 && !isBlank(next) ? beginning(next, summaryLength) : undefined };
 }
 
 /** The date of the messages, for words such as "tomorrow". */

@@ -1,13 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isListOf, isTextOrObject } from '../../../store/check-options.ts';
 import type { MessageData, Part } from 'genkit';
-import { failedPrecondition, invalidArgument } from '../../../errors.ts';
+import { failedPrecondition } from '../../../errors.ts';
 import { messageText } from '../../../session/log/transcript.ts';
 import { isMemoryTool } from '../../memory-tool-names.ts';
 import type { MemoryScope } from '../../scopes.ts';
 import type { MemoryFact } from '../../types.ts';
 import { procedureText } from './procedures.ts';
 import type { Guard } from '../guard/judge-text.ts';
+import { redactFact, redactJson } from '../guard/redact.ts';
+import { checkFacts } from '../records/check-facts.ts';
 import type { Quarantined } from '../records/quarantine-note.ts';
 import { sha256Of, type FactsInput, type JobInput, type LearnInput } from '../records/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
@@ -20,7 +21,7 @@ import { distillProcedure, extractFacts, withoutPersons, type Extracted } from '
 export interface Learned {
   readonly candidates: readonly Candidate[];
   readonly quarantined: readonly Quarantined[];
-  /** Facts that only the assistant states. */
+  /** Facts that only the assistant states, or that fit no topic. */
   readonly ignored?: number;
   readonly summary?: string | undefined;
 }
@@ -38,8 +39,6 @@ interface PlacedMessage {
   readonly position: number;
   readonly message: MessageData;
 }
-
-const isFacts = isListOf(isTextOrObject, 'texts, or of facts such as { text }');
 
 /** Finds the facts to remember in a job's input, and checks all texts by the guards. */
 export async function learn(
@@ -102,47 +101,62 @@ async function learnFromMessages(
   }
   const origin = originOf(pipeline, input, input.sha256s.at(-1)!);
   if (task === 'procedure') {
-    const candidates = passed.length === 0 ? [] : [await procedureCandidate(context, input, passed, origin)];
+    const candidates = passed.length === 0 ? [] : [await procedureCandidate(pipeline, context, input, passed, origin)];
     return { candidates, quarantined };
   }
   // What tools answer is learned apart from what people and the assistant say.
   const said = passed.filter(({ message }) => message.role !== 'tool').map(withoutToolParts);
   if (isVerbatim) return { candidates: said.map((one) => verbatimCandidate(input, one, origin)), quarantined };
-  const { facts, summary: next } = await extract(pipeline, context, said, source.at, summary);
+  const { facts, summary: next, ...found } = await extract(pipeline, context, said, source.at, summary);
   const messageAt = (at: number) => said.find(({ position }) => position === at)?.message;
   const candidates = facts.flatMap((fact) => {
     const type = source.type ?? typeOfFact(fact, messageAt);
     return type === undefined ? [] : [candidateOf(fact, type, rangeOf(fact, input), origin)];
   });
   const answers = passed.flatMap(toolAnswers);
-  const ignored = facts.length - candidates.length;
+  const unsaid = facts.length - candidates.length;
   const fromTools = await extract({ ...pipeline, summary: false }, context, answers, source.at, undefined);
   for (const fact of fromTools.facts) candidates.push(candidateOf(fact, 'tool', rangeOf(fact, input), origin));
-  return { candidates, quarantined, ignored, summary: next };
+  return { candidates, quarantined, ignored: found.ignored + unsaid + fromTools.ignored, summary: next };
 }
 
-/** The facts in messages, by the application's extractor or by the model. */
+/** The facts in messages, by the application's extractor or by the model, redacted. */
 async function extract(
+  pipeline: Pipeline,
+  context: LearnContext,
+  placed: readonly PlacedMessage[],
+  at: string,
+  summary: string | undefined,
+): Promise<Extracted> {
+  const found = await extractRaw(pipeline, context, placed, at, summary);
+  const { redact } = pipeline;
+  return {
+    ...found,
+    facts: await Promise.all(found.facts.map((fact) => redactFact(fact, redact))),
+    summary: found.summary === undefined ? undefined : await redact(found.summary),
+  };
+}
+
+async function extractRaw(
   { extract: extractor, topics, limits, summary: keepsSummary }: Pipeline,
   { scope, ask, signal }: LearnContext,
   placed: readonly PlacedMessage[],
   at: string,
   summary: string | undefined,
 ): Promise<Extracted> {
-  if (placed.length === 0) return { facts: [], summary: undefined };
+  if (placed.length === 0) return { facts: [], ignored: 0, summary: undefined };
   const messages = placed.map(({ message }) => message);
   const positions = placed.map(({ position }) => position);
   if (typeof extractor === 'function') {
     const found = await withinTime('extract', limits.timeoutMs, signal, async (abortSignal) =>
-      extractor({ scope, messages: messages.map(withReadTexts), positions, summary, abortSignal }),
+      extractor({ scope, messages: messages.map(withReadTexts), positions, abortSignal }),
     );
-    const expected = isFacts(found);
-    if (expected !== undefined) throw invalidArgument(`extract must return ${expected}.`);
+    checkFacts('extract: result', found);
     const facts = found.map((one): MemoryFact => {
       const { messages: said, ...fact } = typeof one === 'string' ? { text: one } : one;
       return said ? { ...fact, messages: said.filter((position) => positions.includes(position)) } : fact;
     });
-    return { facts, summary: undefined };
+    return { facts, ignored: 0, summary: undefined };
   }
   // A summary of an app would reach all users without approval.
   const summaryLength = keepsSummary && scope.kind !== 'app' ? limits.summaryLength : 0;
@@ -163,13 +177,14 @@ function mustAsk(ask: AskModel | undefined): AskModel {
 }
 
 async function procedureCandidate(
+  { redact }: Pipeline,
   { ask }: LearnContext,
   { source, range: { from, to } }: LearnInput,
   placed: readonly PlacedMessage[],
   origin: Origin,
 ): Promise<Candidate> {
   const messages = placed.map(({ message }) => message);
-  const { task, steps } = await distillProcedure(mustAsk(ask), messages);
+  const { task, steps } = await redactJson(await distillProcedure(mustAsk(ask), messages), redact);
   const text = procedureText(task, steps);
   const fact: MemoryFact = { kind: 'procedural', text, data: { task, steps }, schemaId: 'procedure' };
   return candidateOf(fact, source.type ?? 'implicit', { from, to }, origin);

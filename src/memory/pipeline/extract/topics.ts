@@ -42,6 +42,7 @@ const EXAMPLE: Readonly<Record<keyof MemoryExample, OptionCheck>> = {
  * @throws `INVALID_ARGUMENT`
  */
 export function settleTopics(topics: readonly (BuiltInTopic | MemoryTopic)[] | undefined): readonly MemoryTopic[] {
+  if (topics?.length === 0) throw invalidArgument('memoryManager: topics: without a topic nothing is remembered.');
   const settled = (topics ?? (Object.keys(BUILT_IN) as BuiltInTopic[])).map((topic) => {
     if (typeof topic !== 'string') return topic;
     if (Object.hasOwn(BUILT_IN, topic)) return { label: topic, description: BUILT_IN[topic] };

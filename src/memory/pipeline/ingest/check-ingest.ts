@@ -1,7 +1,5 @@
 import type { MessageData } from 'genkit';
 import { failedPrecondition, invalidArgument } from '../../../errors.ts';
-import { jsonBytes } from '../../../json/size.ts';
-import { inspectNested, JsonValueError } from '../../../json/value.ts';
 import {
   checkOptions,
   isAny,
@@ -11,24 +9,13 @@ import {
   isOneOf,
   isShare,
   isString,
-  isText,
   isTime,
-  isWhole,
   type OptionCheck,
 } from '../../../store/check-options.ts';
-import type { IngestOptions, IngestSource, MemoryFact } from '../../types.ts';
+import type { IngestOptions, IngestSource } from '../../types.ts';
 import { checkCall } from '../pipeline.ts';
+import { checkFacts, isJson } from '../records/check-facts.ts';
 import type { MemorySettings } from '../../settings.ts';
-
-const isJson: OptionCheck = (value) => {
-  try {
-    inspectNested(value, 0);
-    return undefined;
-  } catch (error) {
-    if (!JsonValueError.isInstance(error)) throw error;
-    return `plain JSON: ${error.message}`;
-  }
-};
 
 const INGEST = {
   source: (value: unknown) => (isObject(value) ? '{ id, ... }' : undefined),
@@ -49,22 +36,6 @@ const SOURCE: Readonly<Record<keyof IngestSource, OptionCheck>> = {
   at: isTime,
 };
 
-const FACT: Readonly<Record<keyof MemoryFact, OptionCheck>> = {
-  text: isText,
-  data: isJson,
-  schemaId: isText,
-  topics: isListOf(isText, 'labels'),
-  importance: isShare,
-  key: isText,
-  kind: isOneOf('declarative', 'procedural'),
-  messages: isListOf(isWhole(0), 'positions of messages'),
-  isExplicit: isBoolean,
-  expiresAt: isTime,
-};
-
-/** The most bytes of a fact besides its text: a memory keeps them twice, in itself and in its source, and a store takes 256 KiB. */
-const MAX_FACT_BYTES = 112 * 1024;
-
 const ROLES = new Set<unknown>(['user', 'model', 'tool', 'system']);
 
 /**
@@ -83,34 +54,15 @@ export function checkIngest(options: IngestOptions, { model, extract, app, isSuc
       'Memories of an app are read by all its users: set app: true of memoryManager to make some.',
     );
   }
-  const isLearned = messages && options.extract !== 'verbatim';
-  if (isLearned && model === undefined && (extract === undefined || procedure)) {
-    throw failedPrecondition(
-      `Without a model nothing can be learned from messages${procedure ? ', and no procedure be made' : ''}: give memoryManager one, or extract.`,
-    );
-  }
+  const isVerbatim = options.extract === 'verbatim';
+  if (messages && !isVerbatim && !procedure && model === undefined && extract === undefined)
+    throw failedPrecondition('To learn from messages, memoryManager needs a model, or extract.');
   if (!procedure) return;
+  if (isVerbatim) throw invalidArgument("A procedure can't be made 'verbatim': leave out extract.");
+  if (model === undefined) throw failedPrecondition('A procedure is made by a model: give memoryManager one.');
   if (!isSuccess)
     throw failedPrecondition('Procedures are made of sessions that were a success: give memoryManager isSuccess.');
   if (!messages) throw invalidArgument("A procedure is made of 'messages' or a 'sessionId'.");
-}
-
-/** @throws `INVALID_ARGUMENT` naming the position and the member. A malformed fact would fail its job, and later jobs of the scope wait for it. */
-function checkFacts(owner: string, facts: unknown): asserts facts is readonly (MemoryFact | string)[] {
-  if (!Array.isArray(facts)) throw invalidArgument(`${owner} must be a list of texts, or of facts such as { text }.`);
-  for (const [i, fact] of facts.entries()) {
-    const at = `${owner}[${i}]`;
-    const isFact = typeof fact === 'string' ? isText(fact) === undefined : isObject(fact) === undefined;
-    if (!isFact) throw invalidArgument(`${at} must be a text that is not blank, or a fact such as { text }.`);
-    if (typeof fact === 'string') continue;
-    checkOptions(at, fact as MemoryFact, FACT);
-    const { text, ...rest } = fact as Partial<MemoryFact>;
-    if (text === undefined) throw invalidArgument(`${at} needs a text.`);
-    if (jsonBytes(rest, MAX_FACT_BYTES) > MAX_FACT_BYTES)
-      throw invalidArgument(
-        `${at} takes more than ${MAX_FACT_BYTES} bytes besides its text. Divide it, or keep large values elsewhere.`,
-      );
-  }
 }
 
 /** @throws `INVALID_ARGUMENT` naming the position. */

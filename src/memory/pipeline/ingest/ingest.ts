@@ -1,4 +1,3 @@
-import type { MessageData } from 'genkit';
 import { invalidArgument } from '../../../errors.ts';
 import { assertId } from '../../../snapshot/ids.ts';
 import type { IngestOptions, IngestResult, MemoryFact } from '../../types.ts';
@@ -15,10 +14,7 @@ import type { Pipeline } from '../pipeline.ts';
 import { factsInputs, learnInputs } from './plan-jobs.ts';
 import type { SourceNote } from '../records/ranges.ts';
 import { targetOf, type ScopeTarget } from '../../scopes.ts';
-import type { Redact } from '../../settings.ts';
-
-/** A placeholder of `genkitx-agents/privacy`. */
-const NUMBERED = /\[([A-Z]{1,30}(?:_[A-Z]{1,30}){0,7})_\d{1,5}\]/g;
+import { redactFact, redactMessage, type Redact } from '../guard/redact.ts';
 
 /** `ingest` that learns only if `isThere` still answers true after the epoch was read: the session may have been erased before. */
 export type IngestWhile = (options: IngestOptions, isThere?: () => Promise<boolean>) => Promise<IngestResult>;
@@ -117,10 +113,8 @@ export async function redactedInputs(
   { messages, memories, extract, procedure }: Omit<IngestOptions, 'scope'>,
   source: JobSource,
   note: SourceNote,
-  redactText: Redact | undefined,
+  redact: Redact,
 ): Promise<JobInput[]> {
-  // Without numbers: in another session or text, a placeholder's number stands for another value.
-  const redact: Redact = async (text) => ((await redactText?.(text)) ?? text).replaceAll(NUMBERED, '[$1]');
   if (memories) {
     const facts = memories.map((fact): MemoryFact => (typeof fact === 'string' ? { text: fact } : fact));
     const kept = await Promise.all(facts.map((fact) => redactFact(fact, redact)));
@@ -142,26 +136,4 @@ function sourceOf({ now }: Pipeline, { source, memories, messages }: IngestOptio
     throw invalidArgument("ingest needs one of 'messages', 'memories' and 'sessionId'.");
   }
   return { ...source, at: new Date(source.at ?? now()).toISOString() };
-}
-
-async function redactMessage({ role, content }: MessageData, redact: Redact): Promise<MessageData> {
-  const redacted = content.map(async (part) => (part.media ? part : redactValue(part, redact)));
-  return { role, content: await Promise.all(redacted) };
-}
-
-async function redactFact(fact: MemoryFact, redact: Redact): Promise<MemoryFact> {
-  const { text, data, key } = fact;
-  return { ...fact, ...(await redactValue({ text, data, key }, redact)) };
-}
-
-/** The value with each of its texts redacted. */
-async function redactValue<T>(value: T, redact: Redact): Promise<T>;
-async function redactValue(value: unknown, redact: Redact): Promise<unknown> {
-  if (typeof value === 'string') return redact(value);
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return Promise.all(value.map((one) => redactValue(one, redact)));
-  const members = Object.entries(value).map(
-    async ([name, member]) => [name, await redactValue(member, redact)] as const,
-  );
-  return Object.fromEntries(await Promise.all(members));
 }
