@@ -68,7 +68,8 @@ export async function backfillSessions(tools: BackfillTools, options: BackfillOp
     cursor: isString,
     onProgress: isFunction,
   });
-  if (!options?.store || !options.scopeOf) throw invalidArgument('backfill needs a store and scopeOf.');
+  if (!options?.store || !options.scopeOf)
+    throw invalidArgument('backfill needs a store and scopeOf: backfill({ store, scopeOf }).');
   if (typeof options.store.listSessions !== 'function')
     throw invalidArgument('backfill: store must be a session store that lists its sessions.');
   const { store, context, withinMs = Infinity, onProgress } = options;

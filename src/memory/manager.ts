@@ -84,7 +84,8 @@ export interface ScopeOption {
 /**
  * Memory across sessions: extracts memories from messages, compares them with the known ones, and searches them.
  *
- * Made by {@link memoryManager}. Methods throw `INVALID_ARGUMENT` for a `scope` that is none, and the store's errors.
+ * Made by {@link memoryManager}. Methods throw `INVALID_ARGUMENT` for a `scope` that is none, and the store's errors; `search` reports these
+ * in its result instead.
  */
 export class MemoryManager {
   /** The store with the memories. */
@@ -342,13 +343,13 @@ export class MemoryManager {
      * @throws `NOT_FOUND` when the text does not wait for a decision.
      */
     approve: async (options: ScopeOption & { id: string }): Promise<IngestResult> => {
-      const work = checkCall('quarantine.approve', options, { id: isAny }, ['id']);
+      const work = checkCall('quarantine.approve', options, { id: isText }, ['id']);
       const result = await this.#track(approveText(this.#pipeline, work, options.id));
       return this.#workOn(work.scope, result, this.#pipeline.worker);
     },
     /** Removes a text for good. */
     discard: async (options: ScopeOption & { id: string }): Promise<void> =>
-      discardText(this.#pipeline, checkCall('quarantine.discard', options, { id: isAny }, ['id']), options.id),
+      discardText(this.#pipeline, checkCall('quarantine.discard', options, { id: isText }, ['id']), options.id),
   };
 
   /** Makes a memory of an app visible to its users: the same as `quarantine.approve`. */
@@ -461,6 +462,7 @@ export class MemoryManager {
    * The scopes of a tenant that hold data, in all apps. For a backend, because it sees the scopes of all users. `memoryScopeId` tells whose
    * they are.
    *
+   * @param options.filter Returns true for the scopes to list.
    * @param options.context Names the tenant. Default: none.
    */
   async listScopes(options: {
@@ -471,7 +473,13 @@ export class MemoryManager {
     if (options?.filter === undefined) throw invalidArgument('listScopes needs a filter: listScopes({ filter }).');
     const { filter, context } = options;
     const scopes: MemoryScope[] = [];
-    for await (const id of this.#scopeIds(context)) if (filter(id)) scopes.push(memoryScope(id, context));
+    for await (const id of this.#scopeIds(context)) {
+      const isWanted: unknown = filter(id);
+      // A promise would count as true, and `erase` of the listed scopes would remove those of all users.
+      if (typeof isWanted !== 'boolean')
+        throw invalidArgument('listScopes: filter must return true or false, and no promise.');
+      if (isWanted) scopes.push(memoryScope(id, context));
+    }
     return scopes;
   }
 

@@ -36,6 +36,9 @@ export const isFunction: OptionCheck = (value) => (typeof value === 'function' ?
 
 export const isObject: OptionCheck = (value) => (isPlain(value) ? undefined : 'an object');
 
+export const isSignal: OptionCheck = (value) =>
+  typeof (value as Partial<AbortSignal> | null)?.throwIfAborted === 'function' ? undefined : 'an AbortSignal';
+
 /** The name of an action of Genkit, say of a model or a retriever; the action itself, or a reference to it. */
 export const isActionArgument: OptionCheck = (value) => {
   const { name, __action } = (value ?? {}) as { name?: unknown; __action?: { name?: unknown } };

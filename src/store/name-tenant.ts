@@ -27,6 +27,10 @@ export function nameTenant(
     tenant.catch(() => {});
     throw invalidArgument(`${optionName} must answer a string, not a promise; put what it needs into the context.`);
   }
+  if (typeof tenant !== 'string')
+    throw invalidArgument(
+      `${optionName} must return the name of a tenant, a string: it returned ${tenant === null ? 'null' : typeof tenant}. Pass a context that names the tenant.`,
+    );
   assertId(tenant, 'tenant prefix');
   return tenant;
 }

@@ -44,10 +44,15 @@ export interface ToolTurn {
 export type MakeTools = (turn: ToolTurn) => ToolArgument[];
 
 const OWNERS = { user: 'this user', session: 'this conversation', app: 'what holds for all users' } as const;
+const KEPT_FOR = {
+  user: 'It is kept for this user alone.',
+  session: 'It is kept for this conversation alone.',
+  app: 'When it is approved, all users can read it.',
+} as const;
 
 /** A longer fact would be cut. */
 const MAX_FACT = 2_000;
-/** After this time a fact is kept in the background, and the model is told that it may not be. */
+/** After this time the tool answers that it is uncertain, and the write goes on in the background. */
 const CREATE_MS = 2_000;
 /** The time to search all memories and to remove one. */
 const FORGET_MS = 10_000;
@@ -92,10 +97,10 @@ function loadMemory({ manager, settings, topics, hasProcedures, scopesOf }: Tool
       const all = found.flatMap(({ memories }) => memories).toSorted((a, b) => b.score - a.score);
       const best = all.slice(0, settings.k).map(({ memory }) => memory);
       noteUses(manager, found, best);
-      const isPartial = found.some(({ report }) => report.deadlinePassed || report.lexical === 'failed');
+      const isPartial = found.some(({ report }) => report.deadlinePassed || report.errors.length > 0);
       return {
         memories: best.map(memoryLine),
-        ...(isPartial && { note: 'Not all could be searched in time. There may be more.' }),
+        ...(isPartial && { note: 'Not all memories could be searched. There may be more.' }),
       };
     });
 }
@@ -104,7 +109,7 @@ function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetti
   const config = {
     name: 'create_memory',
     description:
-      `Keeps a fact for later conversations. Call it when the user asks to have something remembered. It is kept for ${OWNERS[settings.scopes[0]!]} alone. ` +
+      `Keeps a fact for later conversations. Call it when the user asks to have something remembered. ${KEPT_FOR[settings.scopes[0]!]} ` +
       `Topics:\n${list(topics)}`,
     inputSchema: z.object({
       memory: z.string().describe('One fact, in the third person: "The user prefers a window seat."'),
@@ -141,7 +146,7 @@ function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetti
           },
           wait: false,
         });
-        if (status === 'refused') return 'It is not remembered: the user does not wish that anything is.';
+        if (status === 'refused') return 'It is not remembered: the user has turned memory off.';
         return status === 'full'
           ? 'It could not be kept just now.'
           : 'It will be remembered, unless a check keeps it back.';
@@ -190,7 +195,7 @@ function forgetMemory({ manager, settings, scopesOf, findByWords }: ToolSetting)
           isWaiting ||= (await manager.jobs.list({ scope })).some(({ state }) => state !== 'dead');
         }
         const more = isWaiting
-          ? ' What was said lately is still to be remembered: if it may say this, ask again later.'
+          ? ' Recent messages are not learned from yet. If they may say this, ask again later.'
           : '';
         if (isForgotten) return `It is forgotten.${more}`;
         if (similar.length === 0) return `Nothing like that is remembered.${more}`;

@@ -18,7 +18,7 @@ export interface PreloadOptions {
   /** The most memories, 1 to 50. Default: 10. */
   k?: number;
   /**
-   * The most tokens of the memories; the profiles may have as many again. A memory that does not fit is left out, and shorter ones after it
+   * The most tokens of the memories, and again of the profiles. A memory that does not fit is left out, and shorter ones after it
    * are placed. Default: 1,000.
    */
   maxTokens?: number;
@@ -31,7 +31,7 @@ export interface PreloadOptions {
 /** Options of `memory.attach`. */
 export interface AttachOptions {
   /**
-   * Whose memories the agent has: those of the user, the session, or the app. Of several, all are searched; new memories go to the first.
+   * The kinds of scope whose memories the agent has: those of the user, the session, or the app. Of several, all are searched; new memories go to the first.
    * A call without a user has no memories of a user. Default: `user`.
    */
   scope?: MemoryScopeId['scope'] | readonly MemoryScopeId['scope'][];

@@ -1,5 +1,5 @@
 import type { GenkitError } from 'genkit';
-import { invalidArgument, notFound, quote } from '../../errors.ts';
+import { notFound, quote } from '../../errors.ts';
 import { messageText } from '../../session/log/transcript.ts';
 import type { ScopeTarget } from '../scopes.ts';
 import type { QuarantinedText } from '../types.ts';
@@ -99,7 +99,6 @@ function removeText(pipeline: Pipeline, work: ScopeTarget, textId: string): Prom
 
 /** The key of the note that has a text, and the text's number. */
 function splitId(id: string): { key: string; number: number } {
-  if (typeof id !== 'string') throw invalidArgument('The id of a quarantined text is a string.');
   const at = id.lastIndexOf('#');
   return { key: id.slice(0, Math.max(0, at)) || '?', number: Number(id.slice(at + 1)) };
 }

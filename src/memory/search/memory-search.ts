@@ -6,6 +6,7 @@ import {
   isOneOf,
   isObject,
   isShare,
+  isSignal,
   isString,
   isTime,
   isTimerMs,
@@ -53,7 +54,7 @@ const REQUEST = {
   kind: isOneOf('declarative', 'procedural'),
   asOf: isTime,
   deadlineMs: isTimerMs(0),
-  abortSignal: isObject,
+  abortSignal: isSignal,
 };
 
 /**

@@ -11,7 +11,7 @@ import {
   type SnapshotStore,
 } from '../../store/contract.ts';
 import { HOLD_RECORDS } from '../../store/records/session-records.ts';
-import { checkOptions, isBoolean, isFunction, isObject } from '../../store/check-options.ts';
+import { checkOptions, isBoolean, isFunction, isSignal } from '../../store/check-options.ts';
 import { itemsOf } from '../../store/list/items-of.ts';
 import { jsonLines, linesOfSession } from '../../store/migrate/session-lines.ts';
 
@@ -93,7 +93,7 @@ export async function applyRetention(
     dryRun: isBoolean,
     archive: isFunction,
     onProgress: isFunction,
-    signal: isObject,
+    signal: isSignal,
   });
   const can = capabilitiesOf(store);
   const missing = (['list', 'delete', 'prune', 'compareLeaf'] as const).filter((one) => !can[one]);

@@ -1,12 +1,12 @@
 import { reserveSnapshotId } from '../../snapshot/ids.ts';
 import { keepsRecords, keepsScopes, type SessionStoreOptions, type SnapshotStore } from '../../store/contract.ts';
 import { hashOfUser, isErasureRecord, noteErasure } from '../../store/records/erasure.ts';
-import { isFunction, isObject } from '../../store/check-options.ts';
+import { isFunction, isSignal } from '../../store/check-options.ts';
 import type { MemoryScopeId } from '../../store/memory/contract.ts';
 import type { UserMemories } from '../../store/memory/user-memories.ts';
 import { reportAccess } from '../audit/auditing.ts';
 import { itemsOf } from '../../store/list/items-of.ts';
-import { checkUserCall, needsCapabilities } from './user-call.ts';
+import { checkUserCall, isUserMemories, needsCapabilities } from './user-call.ts';
 
 /** Options of {@link eraseUser}. */
 export interface EraseUserOptions extends SessionStoreOptions {
@@ -68,7 +68,7 @@ const RECORD = { kind: 'erasure', key: 'sessions' } as const;
  * const receipt = await eraseUser(store, { userId: 'ada' });
  */
 export async function eraseUser(store: SnapshotStore, options: EraseUserOptions): Promise<EraseReceipt> {
-  checkUserCall('eraseUser', options, { memory: isObject, onProgress: isFunction, signal: isObject });
+  checkUserCall('eraseUser', options, { memory: isUserMemories, onProgress: isFunction, signal: isSignal });
   needsCapabilities('eraseUser', store, ['list', 'details', 'delete']);
   const { userId, context } = options;
   const access = { action: 'erase', operation: 'eraseUser', userId, ...(context && { context }) } as const;

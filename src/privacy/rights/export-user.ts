@@ -1,7 +1,6 @@
-import { checkUserCall, needsCapabilities } from './user-call.ts';
+import { checkUserCall, isUserMemories, needsCapabilities } from './user-call.ts';
 import { keepsScopes, type SessionStoreOptions, type SnapshotStore } from '../../store/contract.ts';
 import { isErasureRecord } from '../../store/records/erasure.ts';
-import { isObject } from '../../store/check-options.ts';
 import type { MemoryScopeId } from '../../store/memory/contract.ts';
 import type { UserMemories } from '../../store/memory/user-memories.ts';
 import { noteAccess } from '../audit/auditing.ts';
@@ -28,7 +27,7 @@ export interface ExportUserOptions extends SessionStoreOptions {
  * for await (const line of exportUser(store, { userId: 'ada' })) process.stdout.write(line);
  */
 export async function* exportUser(store: SnapshotStore, options: ExportUserOptions): AsyncGenerator<string> {
-  checkUserCall('exportUser', options, { memory: isObject });
+  checkUserCall('exportUser', options, { memory: isUserMemories });
   needsCapabilities('exportUser', store, ['list', 'details']);
   const { userId, context } = options;
   const access = { action: 'export', operation: 'exportUser', userId, ...(context && { context }) } as const;

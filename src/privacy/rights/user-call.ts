@@ -2,6 +2,10 @@ import { failedPrecondition } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import { capabilitiesOf, type SnapshotStore, type StoreCapabilities } from '../../store/contract.ts';
 import { checkOptions, isObject, type OptionCheck } from '../../store/check-options.ts';
+import type { UserMemories } from '../../store/memory/user-memories.ts';
+
+export const isUserMemories: OptionCheck = (value) =>
+  typeof (value as Partial<UserMemories> | null)?.eraseWaiting === 'function' ? undefined : 'a memory manager';
 
 /** @throws `INVALID_ARGUMENT` for an unknown option, and for a `userId` that is no id. */
 export function checkUserCall(

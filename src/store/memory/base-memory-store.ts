@@ -42,7 +42,7 @@ export interface CommitRequest {
   readonly operations: CommitOperations;
   /** The revision that the scope must have; `undefined`: any. */
   readonly expectedRevision: number | undefined;
-  /** The job that led to it, which it removes. */
+  /** The job that this commit completes and removes. */
   readonly job: MemoryJobHold | undefined;
   /** Milliseconds since 1970. */
   readonly now: number;

@@ -203,7 +203,7 @@ export function checkIds(ids: readonly string[], kind: 'memory id' | 'key'): rea
 
 /** A checked {@link MemoryQuery}. */
 export interface QueryRequest {
-  /** Of length 1. */
+  /** Normalized: its length is 1. */
   readonly vector: Float32Array | undefined;
   /** What the memories must have. */
   readonly filter: MemoryFilter;

@@ -67,7 +67,10 @@ export interface MemorySource {
   readonly from?: number;
   /** Index of the message after the last one. */
   readonly to?: number;
-  /** SHA-256, in hex: of the session up to the end of the messages that were read together, or of the given facts; of a message that was approved alone, of that message. */
+  /**
+   * SHA-256 in hex. For messages: of the session up to the last one that was read with them. For facts: of the facts. For a message that was
+   * approved: of that message.
+   */
   readonly sha256: string;
   /** When it was said; ISO 8601. */
   readonly at: string;

@@ -19,7 +19,7 @@ export function memoryScopeKey(scope: MemoryScopeId): string {
   const kind = given['scope'] as MemoryScopeId['scope'];
   if (typeof scope !== 'object' || !Object.hasOwn(MEMBERS, kind)) {
     throw invalidArgument(
-      "A scope is { scope: 'user', appName, userId }, { scope: 'session', appName, sessionId } or { scope: 'app', appName }.",
+      "A scope is { scope: 'user', appName, userId }, { scope: 'session', appName, sessionId } or { scope: 'app', appName }. Stores take the id of a scope: memoryScopeId(scope).",
     );
   }
   const names: readonly string[] = MEMBERS[kind];

@@ -13,11 +13,11 @@ export interface MemoryVersion {
   readonly sequence: number;
   /** The sequence of the version in which its content changed last. */
   readonly contentSequence: number;
-  /** Of length 1. */
+  /** The embedding, normalized: its length is 1. `undefined`: it has none. */
   readonly vector: Float32Array | undefined;
 }
 
-/** More than the operations of a commit. */
+/** More than the most operations of a commit, which are 100. */
 const SEQUENCES_A_REVISION = 128;
 
 /**

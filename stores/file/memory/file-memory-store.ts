@@ -14,7 +14,10 @@ import { FileMemoryTenant, type SharedMemories } from './memory-tenant.ts';
 
 /** Options of {@link FileMemoryStore}. */
 export interface FileMemoryStoreOptions {
-  /** Names the caller's tenant; callers see what was saved under their own prefix only. Default: one tenant for all. */
+  /**
+   * Names the caller's tenant; callers see what was saved under their own prefix only. The session stores of the agents need the same tenants,
+   * or smaller ones: the sessions of a tenant are learned from into the memories of one. Default: one tenant for all.
+   */
   pathPrefix?: SnapshotPathPrefix;
   /**
    * Encrypts what is written from now on; `envelope()` of `genkitx-agents/privacy` makes one. What is in clear already is read as it is.

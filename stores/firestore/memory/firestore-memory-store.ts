@@ -20,7 +20,10 @@ export interface FirestoreMemoryStoreOptions {
   db?: Firestore;
   /** The collection of the scopes; that of jobs is named after it. Default: `genkit-memories`. */
   collection?: string;
-  /** Names the caller's tenant; callers see what was saved under their own prefix only. Default: one tenant for all. */
+  /**
+   * Names the caller's tenant; callers see what was saved under their own prefix only. The session stores of the agents need the same tenants,
+   * or smaller ones: the sessions of a tenant are learned from into the memories of one. Default: one tenant for all.
+   */
   pathPrefix?: SnapshotPathPrefix;
   /** How long one request to Firestore may take, in ms, before the call ends as `UNAVAILABLE`. Default: 8,000. */
   requestTimeoutMs?: number;

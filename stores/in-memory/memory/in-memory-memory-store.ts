@@ -6,7 +6,10 @@ import { InMemoryMemoryTenant } from './memory-tenant.ts';
 
 /** Options of {@link InMemoryMemoryStore}. */
 export interface InMemoryMemoryStoreOptions {
-  /** Names the caller's tenant; callers see what was saved under their own prefix only. Default: one tenant for all. */
+  /**
+   * Names the caller's tenant; callers see what was saved under their own prefix only. The session stores of the agents need the same tenants,
+   * or smaller ones: the sessions of a tenant are learned from into the memories of one. Default: one tenant for all.
+   */
   pathPrefix?: SnapshotPathPrefix;
 }
 

@@ -42,7 +42,7 @@ describe('nameTenant', () => {
   });
 
   it.each([undefined, null, '', ' ', 7, {}])('refuses a prefix that answers %j', (answer) => {
-    expect(() => nameTenant(() => answer as string, undefined)).toThrow('tenant prefix');
+    expect(() => nameTenant(() => answer as string, undefined)).toThrow(/name of a tenant|tenant prefix/);
   });
 
   it('refuses a promise, and leaves no rejection behind when that fails', async () => {

@@ -1,6 +1,7 @@
 /** The argument checks of the memory API: one sentence at the call, which names the argument and what is valid. */
-import type { MessageData, Part } from 'genkit';
+import { z, type MessageData, type Part } from 'genkit';
 import { genkit, InMemorySessionStore } from 'genkitx-agents';
+import { eraseUser, exportUser } from 'genkitx-agents/privacy';
 import {
   InMemoryMemoryStore,
   memoryManager,
@@ -56,6 +57,18 @@ describe('given facts are refused at the call', () => {
     expect(await memory.jobs.list()).toEqual([]);
   });
 
+  test.each(wrong)('%s of an extractor: the job fails with the same sentence', async (_, members, parts) => {
+    const fact = { text: 'The user has a dog.', ...(members as object) } as MemoryFact;
+    const { memory, scope, store, reports } = setUp({ model: undefined, extract: () => [TEXT, fact] });
+    expect(await memory.ingest({ scope, source, messages: [user('x')], wait: true })).toMatchObject({
+      status: 'failed',
+    });
+    const [at, ...rest] = parts;
+    const sentence = [at!.replace('memories', 'extract: result'), ...rest].map(escaped).join('.*');
+    expect(reports).toMatchObject([{ type: 'failed', error: expect.stringMatching(new RegExp(sentence)) as string }]);
+    expect(await textsOf(store)).toEqual([]);
+  });
+
   test.each([[null], [5], [''], [[TEXT]]])('%j in place of a fact', async (one) => {
     const { memory, scope } = setUp();
     const memories = [TEXT, one as never];
@@ -98,25 +111,12 @@ describe('given facts are refused at the call', () => {
   });
 });
 
-test('an extractor that returns a malformed fact fails the job with a sentence', async () => {
-  for (const [fact, reason] of [
-    [{ topics: [] }, /fact.*text/],
-    [{ text: TEXT, kind: 'weird' }, /kind must be/],
-    [{ text: TEXT, expiresAt: 'soon' }, /expiresAt must be/],
-  ] as const) {
-    const { memory, scope, reports } = setUp({ model: undefined, extract: () => [fact as never] });
-    const result = await memory.ingest({ scope, source, messages: [user('x'), user('y')], wait: true });
-    expect(result).toMatchObject({ status: 'failed' });
-    expect(reports[0]).toMatchObject({ type: 'failed', error: expect.stringMatching(reason) as string });
-  }
-});
-
 describe('a callback with a wrong answer fails the job with a sentence', () => {
-  const facts = 'extract must return a list of texts, or of facts such as { text }.';
+  const facts = 'extract: result must be a list of texts, or of facts such as { text }.';
   test.each<[string, Partial<MemoryManagerOptions>, string]>([
     ['extract: nothing', { extract: () => undefined as never }, facts],
     ['extract: an object', { extract: () => ({ text: TEXT }) as never }, facts],
-    ['extract: a list with nothing in it', { extract: () => [null] as never }, facts],
+    ['extract: a list with nothing in it', { extract: () => [null] as never }, 'extract: result[0] must be a text'],
     [
       'a rule',
       { guards: [{ name: 'own', find: () => undefined as never }] },
@@ -164,6 +164,22 @@ describe('messages and sources of ingest', () => {
     );
   });
 
+  test('a procedure without a model, or one that is kept word for word', async () => {
+    const messages = [user('x')];
+    const isSuccess = () => true;
+    const { memory, scope } = setUp({ model: undefined, extract: () => [], isSuccess });
+    await expect(memory.ingest({ scope, source, messages, procedure: true })).rejects.toThrow(
+      'A procedure is made by a model: give memoryManager one.',
+    );
+    const other = setUp({ isSuccess });
+    const verbatim = other.memory.ingest({
+      ...{ scope: other.scope, source, messages },
+      procedure: true,
+      extract: 'verbatim',
+    });
+    await expect(verbatim).rejects.toThrow(refused("can't be made 'verbatim'"));
+  });
+
   test.each<[unknown, string[]]>([
     ['chat-1', ['ingest: source', '{ id, ... }']],
     [{ id: 'a', session: 's' }, ['source', "'sessionId'"]],
@@ -180,6 +196,8 @@ describe('messages and sources of ingest', () => {
 
 describe('options of memoryManager', () => {
   const store = new InMemoryMemoryStore();
+  const profile = z.object({}).partial();
+  const extract = () => [];
   test.each<[string, unknown, string[]]>([
     ['none', undefined, ['memoryManager needs', 'store']],
     ['no store', {}, ['memoryManager needs', 'store']],
@@ -199,6 +217,10 @@ describe('options of memoryManager', () => {
     ['a lifetime', { store, toolTtlMs: Number.MAX_SAFE_INTEGER }, ['toolTtlMs must be a whole number from 1 to']],
     ['a blank appName', { store, appName: '' }, ['appName must be a string that is not blank']],
     ['an appName', { store, appName: 5 }, ['appName must be a string that is not blank']],
+    ['no topic', { store, topics: [] }, ['topics', 'nothing is remembered']],
+    ['a profile without a model', { store, profile, extract }, ['profile: the model keeps it', 'give a model']],
+    ['a summary without a model', { store, summary: true }, ['summary: the model writes it', 'give a model']],
+    ['a summary beside an extractor', { store, summary: true, model: 'm', extract }, ['leave out extract']],
   ])('%s', (_, options, parts) => {
     expect(() => memoryManager(genkit(), options as never)).toThrow(refused(...parts));
   });
@@ -221,6 +243,37 @@ test('memoryScopeId tells whose memories a scope is about, and takes nothing els
   const [listed] = await memory.listScopes({ filter: () => true });
   expect(memoryScopeId(listed!)).toEqual({ scope: 'user', appName: 'default', userId: 'ada' });
   expect(() => memoryScopeId({ kind: 'user' })).toThrow(refused('This is no scope'));
+});
+
+test('a filter of listScopes that answers a promise lists nothing: each promise would count as true', async () => {
+  const { memory, scope } = setUp();
+  await memory.create({ scope, memory: TEXT });
+  const filter = async () => false;
+  await expect(memory.listScopes({ filter: filter as never })).rejects.toThrow(
+    refused('filter must return true or false'),
+  );
+});
+
+test('a signal, an id of a text, and a memory that are none', async () => {
+  const { memory, scope } = setUp();
+  await expect(memory.search({ scope, query: 'tea', abortSignal: {} as never })).rejects.toThrow(
+    refused('abortSignal must be an AbortSignal'),
+  );
+  for (const call of [memory.approve.bind(memory), memory.quarantine.discard])
+    await expect(call({ scope, id: 5n as never })).rejects.toThrow(refused('id must be a string'));
+  const store = new InMemorySessionStore();
+  await expect(eraseUser(store, { userId: 'ada', memory: {} as never })).rejects.toThrow(
+    refused('memory must be a memory manager'),
+  );
+  await expect(exportUser(store, { userId: 'ada', memory: {} as never }).next()).rejects.toThrow(
+    refused('memory must be a memory manager'),
+  );
+});
+
+test('an isSuccess that answers neither true nor false makes no procedure', async () => {
+  const { memory, scope } = setUp({ isSuccess: () => 'yes' as never });
+  const call = memory.ingest({ scope, source, messages: [user('x')], procedure: true });
+  await expect(call).rejects.toThrow(refused('isSuccess must return true or false'));
 });
 
 test('a search can not name a tenant: its scope does', async () => {

@@ -41,6 +41,30 @@ describe('the tools of a memory', () => {
     expect(output).toEqual({ memories: ['The user prefers a window seat. (0.95, 2026-01-01)'] });
   });
 
+  test('tell the model that more may be known, when a part of the search fails', async () => {
+    const { ai, memory, scope, said, chat } = agentWithMemory({
+      memory: { embedder: 'down' },
+      attach: { placement: { memories: 'tool' } },
+      replies: [calls('load_memory', { query: 'seat' }), 'Perhaps.'],
+    });
+    let isDown = false;
+    ai.defineEmbedder({ name: 'down' }, async (documents) => {
+      if (isDown) throw new Error('The embedder is down.');
+      return { embeddings: documents.map(() => ({ embedding: [1] })) };
+    });
+    await remember(memory, scope, 'The user likes tea.');
+    isDown = true;
+    await chat().send('Which seat?');
+    const output = said.requests[1]!.messages.at(-1)!.content[0]!.toolResponse!.output;
+    expect(output).toEqual({ memories: [], note: 'Not all memories could be searched. There may be more.' });
+  });
+
+  test('say of memories of an app that they wait for approval', async () => {
+    const { said, chat } = agentWithMemory({ memory: { app: true }, attach: { tools: TOOLS, scope: 'app' } });
+    await chat().send('Hello');
+    expect(said.requests[0]!.tools![1]!.description).toContain('When it is approved, all users can read it.');
+  });
+
   test('forget what the user names, if a memory says exactly that', async () => {
     const { memory, memories, scope, said, chat } = agentWithMemory({
       attach: { tools: ['forget_memory'] },
@@ -95,7 +119,7 @@ describe('the tools of a memory', () => {
     });
     expect(forgotten).toBe('It is forgotten.');
     expect(await textsOf(memories)).toEqual([]);
-    expect(waits).toContain('Nothing like that is remembered. What was said lately is still to be remembered');
+    expect(waits).toContain('Nothing like that is remembered. Recent messages are not learned from yet');
   });
 
   test('keep outside of a session what was removed before', async () => {
