@@ -173,7 +173,9 @@ describe('messages and sources of ingest', () => {
     );
     const other = setUp({ isSuccess });
     const verbatim = other.memory.ingest({
-      ...{ scope: other.scope, source, messages },
+      scope: other.scope,
+      source,
+      messages,
       procedure: true,
       extract: 'verbatim',
     });
