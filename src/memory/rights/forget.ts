@@ -1,6 +1,7 @@
 import { z } from 'genkit';
 import { logger } from 'genkit/logging';
 import { describeThrown, unavailable } from '../../errors.ts';
+import { jsonEqual } from '../../json/value.ts';
 import { markedLines } from '../../session/log/transcript.ts';
 import type {
   Memory,
@@ -10,7 +11,7 @@ import type {
   MemorySource,
   PutMemory,
 } from '../../store/memory/contract.ts';
-import { trustOf, withConfidence, withSources } from '../pipeline/consolidate/confidence.ts';
+import { countOf, strongestOf, trustOf, withConfidence, withSources } from '../pipeline/consolidate/confidence.ts';
 import { isBlank, sameFactKey } from '../same-fact.ts';
 import { procedureOf } from '../pipeline/extract/procedures.ts';
 import { withoutEnd, strongestStatement } from '../pipeline/consolidate/working-memories.ts';
@@ -243,10 +244,16 @@ export class SourceRemoval {
     if (procedure) return withConfidence({ ...left, ...procedure, topics });
     const text = await this.#mergedText(sources);
     const { data: _, schemaId, ...rest } = left;
-    const data = sources.findLast((source) => source.data !== undefined)?.data;
+    const stating = sources.filter((source) => source.data !== undefined);
+    const data = stating.length > 0 ? strongestOf(stating).best.data : undefined;
     const shaped = data === undefined ? {} : { data, ...(schemaId !== undefined && { schemaId }) };
+    // Of two sources with different data, one counted as a contradiction.
+    const isOther = (one: MemorySource) => one.data !== undefined && !jsonEqual(one.data, data);
+    const gone = memory.sources.filter((one) => this.#isForgotten(one) && isOther(one)).length;
+    const contradictions = Math.max(0, countOf(memory, 'contradictions') - gone);
     const validFrom = sources.map(({ at }) => at).toSorted()[0]!;
-    return withConfidence({ ...(rest as MemoryDraft), text, ...shaped, topics, validFrom });
+    const members = { text, ...shaped, topics, validFrom, ...(gone > 0 && { contradictions }) };
+    return withConfidence({ ...(rest as MemoryDraft), ...members });
   }
 
   /** The statements of the sources as one text. */

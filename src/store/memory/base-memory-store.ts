@@ -257,11 +257,11 @@ export abstract class BaseMemoryStore implements MemoryStore {
       throw invalidArgument("state must be 'waiting', 'running' or 'dead'.");
     }
     const key = scope && memoryScopeKey(scope);
-    return listPage(options, (part) => this.#tenantOf(options).listJobs({ state, scope: key, ...part }));
+    return listPage('jobs', options, (part) => this.#tenantOf(options).listJobs({ state, scope: key, ...part }));
   }
 
   async listScopes(options: MemoryStoreOptions & PageOptions = {}): Promise<Page<MemoryScopeId>> {
-    return listPage(options, (part) => this.#tenantOf(options).listScopes(part));
+    return listPage('scopes', options, (part) => this.#tenantOf(options).listScopes(part));
   }
 
   async sweep(options: MemoryStoreOptions & { now?: number } = {}): Promise<MemorySweep> {
@@ -285,10 +285,12 @@ export abstract class BaseMemoryStore implements MemoryStore {
 
 /** Asks a tenant for one item more than a page has, to see whether there are more. */
 async function listPage<T>(
+  of: 'jobs' | 'scopes',
   options: PageOptions,
   list: (part: ListRequest) => Awaitable<readonly ListEntry<T>[]>,
 ): Promise<Page<T>> {
-  const { limit, after } = checkPage(options, ['string']);
-  const entries = await list({ limit: limit + 1, after: after?.[0] });
-  return pageOf(entries, limit, ({ item, place }) => ({ item, position: [place] }));
+  const { limit, after } = checkPage(options, ['string', 'string']);
+  if (after && after[0] !== of) throw invalidArgument('This cursor is of another list.');
+  const entries = await list({ limit: limit + 1, after: after?.[1] });
+  return pageOf(entries, limit, ({ item, place }) => ({ item, position: [of, place] }));
 }

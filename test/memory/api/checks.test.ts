@@ -488,6 +488,20 @@ describe('a model that calls a memory tool wrongly gets a sentence', () => {
   });
 });
 
+test('a cursor of another list is refused', async () => {
+  const store = new InMemoryMemoryStore();
+  for (const userId of ['ada', 'bob']) {
+    const job = { id: userId, scope: { scope: 'user', appName: 'shop', userId }, input: {}, sourceId: 's' } as const;
+    await store.addJob(job, { maxJobs: 10 });
+  }
+  const [{ nextCursor: ofScopes }, { nextCursor: ofJobs }] = await Promise.all([
+    store.listScopes({ limit: 1 }),
+    store.listJobs({ limit: 1 }),
+  ]);
+  await expect(store.listJobs({ cursor: ofScopes! })).rejects.toThrow(refused('This cursor is of another list'));
+  await expect(store.listScopes({ cursor: ofJobs! })).rejects.toThrow(refused('This cursor is of another list'));
+});
+
 test('a store refuses options that it does not know, before it writes', async () => {
   const store = new InMemoryMemoryStore();
   const id = { scope: 'app', appName: 'shop' } as const;

@@ -2,10 +2,11 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { defineAgent, FileSessionStore } from 'genkitx-agents';
+import { defineAgent, FileSessionStore, InMemorySessionStore } from 'genkitx-agents';
 import { FileMemoryStore, processMemoryJobs } from 'genkitx-agents/memory';
 import { eraseUser, exportUser } from 'genkitx-agents/privacy';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { echoTexts } from '../pipeline/corroborate.ts';
 import { ADA, agentWithMemory, BOB } from './support.ts';
 
 const folders: string[] = [];
@@ -217,6 +218,38 @@ test('erase removes everything although a session can not be read, and says so',
   expect((await memories.query({ scope: 'user', appName: 'default', userId: 'ada' })).items).toEqual([]);
   // The other session counts as read.
   expect(await memory.ingest({ scope, sessionId: second.sessionId!, wait: true })).toMatchObject({ status: 'known' });
+});
+
+test.each(['erase', 'forgetSource'] as const)('%s marks sessions of equal ids in two stores', async (call) => {
+  const { ai, attached, memory, scope, said, chat } = agentWithMemory({
+    memory: { model: undefined, extract: echoTexts, generate: { everyTurns: 100 } },
+  });
+  const store = new InMemorySessionStore();
+  const other = defineAgent(ai, { name: 'other', model: said.name, store, memory: attached });
+  const talk = chat();
+  await talk.send('I like tea.');
+  const sessionId = talk.sessionId!;
+  for (const text of ['I like rum.', 'I like ale.']) await other.chat({ sessionId }, { context: ADA }).send(text);
+  await (call === 'erase' ? memory.erase({ scope }) : memory.forgetSource({ scope, source: sessionId }));
+  expect(await memory.backfill({ store, scopeOf: () => scope, context: ADA })).toMatchObject({
+    sessions: 1,
+    enqueued: 0,
+  });
+  expect(await attached.endSession({ sessionId, context: ADA, wait: true })).toMatchObject({ status: 'known' });
+});
+
+test('erase marks the sessions of a store as read although another one can not be listed, and says so', async () => {
+  const { ai, attached, memory, scope, said, sessions } = agentWithMemory({
+    memory: { model: undefined, extract: echoTexts, generate: { everyTurns: 100 } },
+  });
+  const store = new InMemorySessionStore();
+  const other = defineAgent(ai, { name: 'other', model: said.name, store, memory: attached });
+  const talk = other.chat({}, { context: ADA });
+  await talk.send('I like rum.');
+  vi.spyOn(sessions, 'listSessions').mockRejectedValue(new Error('It is down.'));
+  await expect(memory.erase({ scope })).rejects.toThrow('It is down.');
+  const ended = await attached.endSession({ sessionId: talk.sessionId!, context: ADA, wait: true });
+  expect(ended).toMatchObject({ status: 'known' });
 });
 
 test('erase of an app reads no session that is learned into another scope', async () => {

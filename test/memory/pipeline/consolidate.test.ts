@@ -1,6 +1,7 @@
 /** How new facts meet what is known. */
 import type { Memory, MemoryStore } from 'genkitx-agents/memory';
 import { describe, expect, test } from 'vitest';
+import { procedureText } from '../../../src/memory/pipeline/extract/procedures.ts';
 import { DAY, extraction, ID, model as says, operations, range, setUp, textsOf, user } from './support.ts';
 
 async function all(store: MemoryStore): Promise<Memory[]> {
@@ -63,6 +64,87 @@ describe('duplicates', () => {
     expect([full!.sources.length, full!.sources.at(-1)!.id]).toEqual([100, '103']);
     await memory.forgetSource({ scope, source: '103' });
     expect((await all(store))[0]!.data).toEqual({ amount: 102 });
+  });
+
+  describe('of a memory with 100 sources', () => {
+    const JAZZ = 'The user likes jazz.';
+    const source = (i: number, members: object = {}) => ({
+      id: `s${i}`,
+      type: 'implicit' as const,
+      trust: 0.6,
+      statement: JAZZ,
+      sha256: `s${i}`,
+      at: new Date(i).toISOString(),
+      ...members,
+    });
+    async function withSources(sources: readonly ReturnType<typeof source>[], members: object = {}) {
+      const setting = setUp({ model: undefined });
+      const memory = {
+        id: 'm',
+        kind: 'declarative' as const,
+        text: JAZZ,
+        topics: [],
+        importance: 0.5,
+        confidence: 0.9,
+      };
+      const put = { op: 'put' as const, memory: { ...memory, validFrom: sources[0]!.at, sources, ...members } };
+      await setting.store.commit(ID, [put]);
+      const say = (more: object) => {
+        setting.clock.now += DAY;
+        const memories = [{ text: JAZZ, data: { music: 'jazz' } }, { text: `It is ${setting.clock.now}.` }];
+        return setting.memory.ingest({
+          ...more,
+          scope: setting.scope,
+          source: { id: 'new', type: 'implicit' },
+          memories,
+          wait: true,
+        });
+      };
+      const known = async () => (await setting.store.get(ID, ['m']))[0]!;
+      return { ...setting, say, known };
+    }
+
+    test('keep the only source of a part of the text, so that it can be forgotten', async () => {
+      const rock = source(0, { statement: 'The user likes rock.' });
+      const sources = [rock, ...range(1, 100).map((i) => source(i))];
+      const { memory, scope, say, known } = await withSources(sources, { text: 'The user likes jazz and rock.' });
+      await say({});
+      const full = await known();
+      expect([full.data, full.sources.length, full.sources.map(({ id }) => id)]).toEqual([
+        { music: 'jazz' },
+        100,
+        expect.arrayContaining(['s0', 'new']),
+      ]);
+      await memory.forgetSource({ scope, source: 's0' });
+      expect((await known()).text).toBe(JAZZ);
+    });
+
+    test('take nothing of a source that finds no place, however often it speaks', async () => {
+      const strong = { type: 'explicit', trust: 0.9, data: { music: 'blues' } };
+      const sources = range(0, 100).map((i) => source(i, strong));
+      const { say, known } = await withSources(sources, { data: { music: 'blues' } });
+      for (let i = 0; i < 3; i++) await say({});
+      const full = await known();
+      expect(full.sources.map(({ id }) => id)).toEqual(sources.map(({ id }) => id));
+      expect([full.data, full['contradictions'], full.confidence]).toEqual([{ music: 'blues' }, undefined, 0.99]);
+    });
+  });
+
+  test('of procedures that the model takes for the same keep the steps that the text has', async () => {
+    const { memory, clock, scope, store } = setUp({ otherwise: operations({ new: 1, op: 'NOOP', existing: [1] }) });
+    const task = 'Refund an order';
+    for (const steps of [['Refund it.'], ['Ask for the order.', 'Refund it.']]) {
+      clock.now += DAY;
+      const procedure = { kind: 'procedural', text: procedureText(task, steps), data: { task, steps } } as const;
+      await memory.ingest({ scope, source: { id: `${steps.length}` }, memories: [procedure], wait: true });
+    }
+    expect(await all(store)).toMatchObject([
+      {
+        text: procedureText(task, ['Refund it.']),
+        data: { steps: ['Refund it.'] },
+        sources: [{ id: '1' }, { id: '2' }],
+      },
+    ]);
   });
 
   test('do not hide what differs in a number, a negation or the order', async () => {

@@ -1,4 +1,5 @@
 /** What becomes of jobs when the model, a worker or the queue fails. */
+import { GenkitError } from 'genkit';
 import { logger } from 'genkit/logging';
 import { InMemoryMemoryStore, memoryManager, processMemoryJobs } from 'genkitx-agents/memory';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -617,6 +618,56 @@ describe('the queue', () => {
     await store.changeJob(id, { owner: 'other', to, now: clock.now });
     expect((await ingesting).status).toBe(status);
     answer!([]);
+  });
+
+  test('wait goes on when a commit was refused, because another worker has taken the job over', async () => {
+    let answer: ((facts: string[]) => void) | undefined;
+    const { clock, store, memory, scope } = setUp({
+      model: undefined,
+      extract: () => new Promise((resolve) => (answer = resolve)),
+    });
+    let settled = false;
+    const ingesting = memory.ingest({ scope, source, messages, wait: true });
+    void ingesting.finally(() => (settled = true));
+    await until(() => answer !== undefined);
+    const { id } = (await store.claimJob({ owner: 'other', leaseMs: 60_000, now: clock.now + 61_000 }))!;
+    const list = vi.spyOn(store, 'listJobs');
+    answer!(['The user wants a window seat.']);
+    await vi.waitFor(() => expect(list).toHaveBeenCalled());
+    expect([settled, await textsOf(store)]).toEqual([false, []]);
+    await store.changeJob(id, { owner: 'other', to: 'dead' });
+    expect((await ingesting).status).toBe('failed');
+  });
+
+  test('processMemoryJobs counts no job that another worker has taken over', async () => {
+    let answer: ((facts: string[]) => void) | undefined;
+    const { clock, store, memory, scope } = setUp({
+      model: undefined,
+      worker: false,
+      extract: () => new Promise((resolve) => (answer = resolve)),
+    });
+    await memory.ingest({ scope, source, messages });
+    const processed = processMemoryJobs(memory);
+    await until(() => answer !== undefined);
+    await store.claimJob({ owner: 'other', leaseMs: 60_000, now: clock.now + 61_000 });
+    answer!(['The user wants a window seat.']);
+    expect(await processed).toMatchObject({ done: 0, failed: 0, dead: 0 });
+  });
+
+  test('wait answers that a job failed although the store could not note it', async () => {
+    vi.spyOn(logger, 'warn').mockReturnValue();
+    const { store, memory, scope } = setUp({ model: undefined, extract: fails });
+    vi.spyOn(store, 'changeJob').mockRejectedValue(new GenkitError({ status: 'UNAVAILABLE', message: 'It is down.' }));
+    expect(await memory.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'failed' });
+  });
+
+  test('an error of the model fails the attempt, also one with the status of a refused commit', async () => {
+    const aborted = () => {
+      throw new GenkitError({ status: 'ABORTED', message: 'The model was restarted.' });
+    };
+    const { memory, scope, reports } = setUp({ model: undefined, extract: aborted });
+    expect(await memory.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'failed' });
+    expect(reports).toMatchObject([{ type: 'failed', error: 'ABORTED: The model was restarted.' }]);
   });
 
   test('a job whose workers die goes to the dead letters after five', async () => {

@@ -28,6 +28,7 @@ import {
   range,
   setUp,
   textsOf,
+  until,
   user,
 } from './support.ts';
 import { temporaryFolder } from '../../stores/file/support/folders.ts';
@@ -427,6 +428,46 @@ test('forgetSource tries a commit again, and no error of the embedder, whatever 
   isDown = true;
   await expect(memory.forgetSource({ scope, source: 'a' })).rejects.toMatchObject({ status: 'ABORTED' });
   expect(calls).toBe(1);
+});
+
+test('forgetSource leaves the data of the strongest source, and no contradiction by a forgotten one', async () => {
+  const { memory, scope, store, clock } = setUp({ model: undefined });
+  const say = async (id: string, type: 'explicit' | 'implicit', amount?: number) => {
+    clock.now += 1000;
+    const budget = { text: 'The user has a travel budget.', ...(amount && { data: { amount } }) };
+    await memory.ingest({ scope, source: { id, type }, memories: [budget], wait: true });
+  };
+  const known = async () => {
+    const [hit] = (await store.query(ID)).items;
+    return [hit!.memory.data, hit!.memory.confidence];
+  };
+  await say('a', 'explicit', 500);
+  await say('b', 'implicit', 9);
+  await say('c', 'implicit');
+  await memory.forgetSource({ scope, source: 'c' });
+  expect((await known())[0]).toEqual({ amount: 500 });
+  await memory.forgetSource({ scope, source: 'b' });
+  expect(await known()).toEqual([{ amount: 500 }, 0.9]);
+});
+
+test('forgetSource waits for the worker of another process that has taken the job over', async () => {
+  const judging: (() => void)[] = [];
+  const guards = [() => new Promise<undefined>((resolve) => judging.push(() => resolve(undefined)))];
+  const store = new InMemoryMemoryStore();
+  const { memory, scope, clock } = setUp({ model: undefined, store, guards });
+  const { memory: other } = setUp({ model: undefined, store, now: () => clock.now, worker: false, guards });
+  const first = memory.ingest({ scope, source: { id: 'a' }, memories: ['The user likes tea.'], wait: true });
+  await until(() => judging.length === 1);
+  clock.now += 61_000;
+  const second = processMemoryJobs(other);
+  await until(() => judging.length === 2);
+  const change = vi.spyOn(store, 'changeJob');
+  const forgotten = memory.forgetSource({ scope, source: 'a' });
+  await until(() => change.mock.calls.some(([, { to }]) => to === 'remove'));
+  for (const go of judging) go();
+  await Promise.all([second, forgotten, first]);
+  expect(await textsOf(store)).toEqual([]);
+  expect(await memory.jobs.list()).toEqual([]);
 });
 
 test('export has everything of the scope, and erase leaves nothing', async () => {

@@ -35,8 +35,8 @@ const MOST_REFUSED = 20;
  */
 const USE_INTERVAL_MS = 86_400_000;
 
-/** How a run ended. `dropped`: nothing may be kept. */
-export type JobOutcome = 'done' | 'dropped';
+/** How a run ended. `dropped`: nothing may be kept. `lost`: another worker has the job. */
+export type JobOutcome = 'done' | 'dropped' | 'lost';
 
 /** Why a job is removed without a further commit of memories. */
 type DropReason = 'erased' | 'no-consent' | 'forgotten' | 'known';
@@ -109,14 +109,13 @@ class JobRun {
       const reason = this.#reasonToDrop(state) ?? (input ? undefined : 'known');
       if (reason !== undefined) return this.#drop(reason, state);
       // The commit was refused although the scope has not changed, so this worker has lost the job.
-      if (state.revision === refusedAt) return 'done';
-      try {
-        if (await this.#step(state, input!, later.length > 0)) return 'done';
-      } catch (error) {
-        if (!isAborted(error) || signal.aborted) throw error;
-        refused++;
-        refusedAt = state.revision;
-      }
+      if (state.revision === refusedAt) return 'lost';
+      const made = await this.#step(state, input!, later.length > 0);
+      if (made === 'last') return 'done';
+      if (made === 'more') continue;
+      signal.throwIfAborted();
+      refused++;
+      refusedAt = state.revision;
     }
     throw new GenkitError({
       status: 'ABORTED',
@@ -158,11 +157,11 @@ class JobRun {
   }
 
   /**
-   * Makes one commit. Returns whether it was the last one.
+   * Makes one commit. Returns whether it was the last one, or was refused because others have changed the scope.
    *
    * @param hasMore Whether the job has another part.
    */
-  async #step(state: LearningState, input: JobInput, hasMore: boolean): Promise<boolean> {
+  async #step(state: LearningState, input: JobInput, hasMore: boolean): Promise<'last' | 'more' | 'refused'> {
     const { summary, profile, limits } = this.#pipeline;
     const derived = summary || profile ? await readDerived(this.#pipeline, this.#work) : {};
     const part = partKey(input);
@@ -182,8 +181,9 @@ class JobRun {
     };
     const isPartDone = rest.candidates.length === 0 && rest.quarantined.length === 0;
     const isLast = isPartDone && !hasMore;
-    await this.#commit({ state, input, learned, compared, waiting, rest, derived, isPartDone, isLast });
-    return isLast;
+    const isMade = await this.#commit({ state, input, learned, compared, waiting, rest, derived, isPartDone, isLast });
+    if (!isMade) return 'refused';
+    return isLast ? 'last' : 'more';
   }
 
   /**
@@ -222,9 +222,9 @@ class JobRun {
 
   /**
    * Commits the result with the profile, and keeps what remains in a note, so that the model finds the facts only once. The last commit of a
-   * part also writes what was read, and the last one of all removes the job.
+   * part also writes what was read, and the last one of all removes the job. Returns false if it was refused.
    */
-  async #commit(step: Step): Promise<void> {
+  async #commit(step: Step): Promise<boolean> {
     const { state, input, learned, compared, waiting, rest, derived, isPartDone, isLast } = step;
     const { store, now, report, saveIndex, usesOf } = this.#pipeline;
     const { scope, id, options, job, guard } = this.#work;
@@ -243,7 +243,12 @@ class JobRun {
       ...(await derivedNotes(this.#pipeline, this.#work, input.isApproved ? undefined : guard, derived, news)),
     ];
     const hold = isLast ? this.#hold : undefined;
-    await store.commit(id, operations, { ...options, expectedRevision: state.revision, job: hold, now: now() });
+    try {
+      await store.commit(id, operations, { ...options, expectedRevision: state.revision, job: hold, now: now() });
+    } catch (error) {
+      if (isAborted(error)) return false;
+      throw error;
+    }
     // In a note: if that is gone, another worker has finished the part.
     const noted: SplitJob = { ...rest, candidates: [], quarantined: [] };
     this.#rest = isPartDone ? undefined : isKept ? noted : rest;
@@ -253,6 +258,7 @@ class JobRun {
     for (const [name, count] of Object.entries(counts)) this.#counts[name as keyof MemoryChangeCounts] += count;
     saveIndex(scope);
     if (isLast) report({ type: 'committed', scope, sourceId: job.sourceId, jobId: job.id, changes: this.#counts });
+    return true;
   }
 
   /** Writes the changed memories with their vectors, and the last use of others. */

@@ -75,7 +75,7 @@ export class WorkingMemories {
   /** Adds the candidate's source to a memory that states the same fact. If it has other data, the stronger of the two counts. */
   corroborate(memory: MemoryDraft, candidate: Candidate): void {
     const { source, data, schemaId } = candidate;
-    const isOther = data !== undefined && !jsonEqual(memory.data, data);
+    const isOther = memory.kind !== 'procedural' && data !== undefined && !jsonEqual(memory.data, data);
     const wins = isOther && (memory.data === undefined || !isStronger(memory, source));
     const isSameData = (known: unknown) => data === undefined || jsonEqual(known, data);
     if (!wins && memory.sources.some((known) => isRepetition(source, known) && isSameData(known.data))) {
@@ -83,10 +83,8 @@ export class WorkingMemories {
       return;
     }
     if (wins) this.#addOutdated(memory.sources.filter((one) => one.id === source.id && !isSameData(one.data)));
-    // Data must have its source, so that `forgetSource` finds it.
-    const sources = wins ? withinLimits([...memory.sources, source]).slice(0, -1) : memory.sources;
     const contradictions = countOf(memory, 'contradictions') + 1;
-    this.#addSource({ ...memory, sources }, candidate, {
+    this.#addSource(memory, candidate, {
       ...(isOther && memory.data !== undefined && { contradictions }),
       ...(wins && { data, schemaId }),
     });
@@ -194,12 +192,15 @@ export class WorkingMemories {
     for (const { sha256 } of sources) this.outdated.add(sha256);
   }
 
+  /** @param members What follows from the source. Left out if a full list has no place for it: `forgetSource` would not find it. */
   #addSource(memory: MemoryDraft, candidate: Candidate, members: Partial<MemoryDraft>): void {
-    const next = withSources(memory, [...memory.sources, candidate.source]);
-    const change = exceedsLimits(next.sources)
-      ? { sources: withNewest(memory.sources, candidate.source) }
-      : { topics: [...new Set([...memory.topics, ...candidate.topics])] };
-    this.#put({ ...next, ...change, ...mergedMembers(memory, candidate), ...members });
+    const { source } = candidate;
+    const next = withSources(memory, [...memory.sources, source]);
+    const isFull = exceedsLimits(next.sources);
+    const sources = isFull ? withNewest(memory.sources, source, members.data !== undefined) : next.sources;
+    const topics = isFull ? memory.topics : [...new Set([...memory.topics, ...candidate.topics])];
+    const taken = sources.includes(source) ? members : {};
+    this.#put({ ...next, sources, topics, ...mergedMembers(memory, candidate), ...taken });
     this.counts.updated++;
   }
 
@@ -275,10 +276,21 @@ function withinLimits(sources: readonly MemorySource[]): MemorySource[] {
   return kept;
 }
 
-/** The sources, with a further one in place of the oldest that says the same with no more trust. Without such a one, as they are. */
-function withNewest(sources: readonly MemorySource[], source: MemorySource): readonly MemorySource[] {
+/**
+ * The sources, with a further one in place of the oldest that says the same with no more trust. Without such a one, as they are.
+ *
+ * @param replacesData Whether the oldest may be one that states data, because the memory takes the data of the further one.
+ */
+function withNewest(
+  sources: readonly MemorySource[],
+  source: MemorySource,
+  replacesData: boolean,
+): readonly MemorySource[] {
   const oldest = sources.findIndex(
-    (one) => one.trust <= source.trust && one.data === undefined && isSameFact(one.statement, source.statement),
+    (one) =>
+      one.trust <= source.trust &&
+      (replacesData || one.data === undefined) &&
+      isSameFact(one.statement, source.statement),
   );
   const renewed = oldest < 0 ? sources : [...sources.toSpliced(oldest, 1), source];
   return exceedsLimits(renewed) ? sources : renewed;

@@ -34,46 +34,45 @@ interface SessionPlaces {
  * All messages that the sessions of a scope have now.
  *
  * @param options.sessionId Only of this session. Default: of all.
- * @param options.onError Gets the error of a session that can't be read, and the others are read. Default: the error is thrown.
+ * @param options.onError Gets the error of a session, or of a store, that can't be read, and the others are read. Default: the error is thrown.
  */
 export async function rangesOf(
   work: ScopeTarget,
-  places: SessionPlaces,
+  { stores, sessions }: SessionPlaces,
   { sessionId: only, onError }: { sessionId?: string; onError?: (error: unknown) => void } = {},
 ): Promise<SessionRanges> {
+  const { id } = work;
   const found = new Map<string, readonly ReadRange[]>();
   const add = (sessionId: string, ranges: readonly ReadRange[]) =>
     found.set(sessionId, [...(found.get(sessionId) ?? []), ...ranges]);
-  try {
-    for await (const { store, sessionId } of sessionsOf(work, places, only))
-      await rangesIn(store, work, sessionId).then((ranges) => add(sessionId, ranges), onError);
-  } catch (error) {
-    if (!onError) throw error;
-    onError(error);
+  const one = only ?? (id.scope === 'session' ? id.sessionId : undefined);
+  const isAnyAgents = one !== undefined || id.scope === 'user';
+  for (const place of isAnyAgents ? Array.from(stores, (store) => ({ store })) : sessions) {
+    try {
+      for await (const sessionId of sessionIdsAt(place, work, one))
+        await rangesIn(place.store, work, sessionId).then((ranges) => add(sessionId, ranges), onError);
+    } catch (error) {
+      if (!onError) throw error;
+      onError(error);
+    }
   }
   return found;
 }
 
-/** The sessions of a user, the session itself, or those that agents learn into the scope of an app. */
-async function* sessionsOf(
+/** The sessions of a store that belong to a scope: those of a user, the session itself, or those that agents learn into the scope of an app. */
+async function* sessionIdsAt(
+  { store, scopeOf }: Pick<MemorySessions, 'store'> & Partial<Pick<MemorySessions, 'scopeOf'>>,
   { scope, id, options }: ScopeTarget,
-  { stores, sessions }: SessionPlaces,
-  only = id.scope === 'session' ? id.sessionId : undefined,
-): AsyncGenerator<{ store: SnapshotStore; sessionId: string }> {
+  only: string | undefined,
+): AsyncGenerator<string> {
   if (only !== undefined) {
-    for (const store of stores) if (await readSession(store, scope, only)) yield { store, sessionId: only };
-  } else if (id.scope === 'user') {
-    const owned = { ...options, ownerId: id.userId };
-    for (const store of stores)
-      for await (const { sessionId } of sessionsOldestFirst(store, owned)) yield { store, sessionId };
-  } else {
-    for (const { store, scopeOf } of sessions) {
-      for await (const session of sessionsOldestFirst(store, options)) {
-        const into = scopeOf(session, options.context);
-        if (into && memoryScopeKey(targetOf(into).id) === memoryScopeKey(id))
-          yield { store, sessionId: session.sessionId };
-      }
-    }
+    if (await readSession(store, scope, only)) yield only;
+    return;
+  }
+  const owned = id.scope === 'user' ? { ...options, ownerId: id.userId } : options;
+  for await (const session of sessionsOldestFirst(store, owned)) {
+    const into = scopeOf?.(session, options.context);
+    if (!scopeOf || (into && memoryScopeKey(targetOf(into).id) === memoryScopeKey(id))) yield session.sessionId;
   }
 }
 

@@ -141,7 +141,7 @@ export class MemoryWorker {
     } catch (error) {
       const { status } = (error ?? {}) as { status?: unknown };
       if (status === 'NOT_FOUND') return true;
-      if (status === 'ABORTED') return running !== undefined;
+      if (status === 'ABORTED') return false;
       throw error;
     }
   }
@@ -217,7 +217,7 @@ export class MemoryWorker {
     try {
       const outcome = await runJob(this.#pipeline, job, { owner: this.#owner, signal, options });
       if (outcome === 'dropped') this.#dropped.set(job.id, true, 1);
-      return 'done';
+      return outcome === 'dropped' ? 'done' : outcome;
     } catch (error) {
       if (this.#closing.signal.aborted) {
         // The interrupted attempt does not count.
@@ -246,7 +246,8 @@ export class MemoryWorker {
       });
     }
     const change = isLast ? { to: 'dead' as const } : { to: 'waiting' as const, dueAt: new Date(due).toISOString() };
-    if (!(await this.#change(job, options, { ...change, error: text }))) return 'lost';
+    const unchanged = await this.#change(job, options, { ...change, error: text });
+    if (unchanged) return unchanged;
     if (!isLast) this.#wakeAt(due, options);
     const scope = memoryScope(job.scope, options.context);
     const { id: jobId, sourceId, attempts } = job;
@@ -255,22 +256,21 @@ export class MemoryWorker {
     return type;
   }
 
-  /** Returns false if this worker no longer holds the job, because it is done, removed, or taken by another, or if the store fails. */
+  /** Returns why the job was not changed. `lost`: this worker no longer holds it; `failed`: the store fails. */
   async #change(
     job: MemoryJob,
     options: Options,
     change: { to: 'waiting' | 'dead'; attempts?: number; dueAt?: string; error?: string },
-  ): Promise<boolean> {
+  ): Promise<'lost' | 'failed' | undefined> {
     const { store, now } = this.#pipeline;
     try {
       await store.changeJob(job.id, { ...options, ...change, owner: this.#owner, now: now() });
-      return true;
+      return undefined;
     } catch (error) {
       // After another error the lease runs out, and the job is taken again.
-      if (!isAborted(error)) {
-        logger.warn(`A memory job could not be given back; it is taken again later. ${describeThrown(error)}`);
-      }
-      return false;
+      if (isAborted(error)) return 'lost';
+      logger.warn(`A memory job could not be given back; it is taken again later. ${describeThrown(error)}`);
+      return 'failed';
     }
   }
 
