@@ -48,7 +48,7 @@ import { managedJobsOf, type ManagedJobs, type MemorySessions } from './pipeline
 import { MemoryWorker } from './pipeline/jobs/worker.ts';
 import { checkCall, type Pipeline } from './pipeline/pipeline.ts';
 import { discardJob } from './pipeline/jobs/discard-job.ts';
-import { exportScope } from './rights/export.ts';
+import { exportScope, exportWaiting } from './rights/export.ts';
 import { SourceRemoval, waitingSources, type ForgottenSource } from './rights/forget.ts';
 import { checkPolicy, pruneScope, type PrunedMemories } from './rights/prune.ts';
 import { memoryScope, scopeFor, targetOf, type MemoryScope, type ScopeTarget } from './scopes.ts';
@@ -489,6 +489,13 @@ export class MemoryManager {
    */
   export(options: ScopeOption): AsyncGenerator<MemoryExportLine> {
     return exportScope(this.#pipeline, checkCall('export', options));
+  }
+
+  /** The jobs and the quarantined texts of these sources, line by line. `exportUser` calls it for the scopes of apps. */
+  exportWaiting(options: ScopeOption & { sources: readonly string[] }): AsyncGenerator<MemoryExportLine> {
+    const work = checkCall('exportWaiting', options, { sources: isListOf(isString, 'ids') }, ['sources']);
+    const sources = new Set(options.sources);
+    return exportWaiting(this.#pipeline, work, (sourceId) => sources.has(sourceId));
   }
 
   /**

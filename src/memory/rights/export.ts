@@ -7,15 +7,11 @@ import type { ScopeTarget } from '../scopes.ts';
 import type { MemoryExportLine } from '../types.ts';
 import { jobsOf, memoriesOf } from '../pipeline/records/list-all.ts';
 
-/**
- * All data of a scope, apart from internal notes. Meanwhile a worker can turn a job into a quarantined text or a memory: these are read in
- * this order, so that the text is not missed.
- */
+/** All data of a scope, apart from internal notes. */
 export async function* exportScope(pipeline: Pipeline, work: ScopeTarget): AsyncGenerator<MemoryExportLine> {
   const { store } = pipeline;
   const { id, options } = work;
-  for await (const job of jobsOf(pipeline, { ...options, scope: id })) yield { kind: 'job', job };
-  for (const text of await waitingTexts(pipeline, work)) yield { kind: 'quarantine', quarantine: text };
+  yield* exportWaiting(pipeline, work, () => true);
   let memories = 0;
   for await (const memory of currentMemories(pipeline, work)) {
     yield { kind: 'memory', memory, revisions: await store.revisions(id, memory.id, options) };
@@ -28,6 +24,21 @@ export async function* exportScope(pipeline: Pipeline, work: ScopeTarget): Async
   const consent = await readConsent(pipeline, work);
   if (consent !== undefined) yield { kind: 'consent', consent };
   yield { kind: 'end', memories };
+}
+
+/**
+ * The jobs and quarantined texts of some sources. Meanwhile a worker can turn a job into a quarantined text or a memory: these are read in
+ * this order, so that the text is not missed.
+ */
+export async function* exportWaiting(
+  pipeline: Pipeline,
+  work: ScopeTarget,
+  isWanted: (sourceId: string) => boolean,
+): AsyncGenerator<MemoryExportLine> {
+  for await (const job of jobsOf(pipeline, { ...work.options, scope: work.id }))
+    if (isWanted(job.sourceId)) yield { kind: 'job', job };
+  for (const text of await waitingTexts(pipeline, work))
+    if (isWanted(text.sourceId)) yield { kind: 'quarantine', quarantine: text };
 }
 
 /** All memories of a scope, and each that changes meanwhile again: it moves to the first page, which was read before. */

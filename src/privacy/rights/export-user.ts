@@ -11,7 +11,10 @@ import { jsonLines, linesOfSession, type ExportedLine } from '../../store/migrat
 export interface ExportUserOptions extends SessionStoreOptions {
   /** The user's id, as the agents' option `userId` gives it. */
   userId: string;
-  /** The memory manager of the agents, to export the memories of the user and of their sessions, too. Default: no memories. */
+  /**
+   * The memory manager of the agents, to export the memories of the user and of their sessions, too, and what waits to be learned from these
+   * sessions for all users of an app. Default: no memories.
+   */
   memory?: UserMemories;
 }
 
@@ -53,6 +56,10 @@ async function* linesOfUser(
     (scope.scope === 'user' && scope.userId === userId) || (scope.scope === 'session' && seen.has(scope.sessionId));
   for (const scope of (await memory?.listScopes({ filter: isOwn, context })) ?? []) {
     for await (const line of memory!.export({ scope })) yield { kind: 'memory', line };
+  }
+  const sources = [...seen];
+  for (const scope of (await memory?.listScopes({ filter: (one) => one.scope === 'app', context })) ?? []) {
+    for await (const line of memory!.exportWaiting({ scope, sources })) yield { kind: 'memory', line };
   }
   if (!keepsScopes(store)) return;
   for await (const scope of itemsOf((page) => store.listScopes(page), { context, limit: 1000 })) {

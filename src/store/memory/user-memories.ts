@@ -12,6 +12,9 @@ export interface UserMemories<Scope extends object = object> {
   /** Everything in a scope, one object for each line of JSON. */
   export(options: { scope: Scope }): AsyncIterable<object>;
 
+  /** The jobs and the quarantined texts of these sources in a scope. */
+  exportWaiting(options: { scope: Scope; sources: readonly string[] }): AsyncIterable<object>;
+
   /** Removes it. */
   erase(options: { scope: Scope }): Promise<MemoryErasure>;
 

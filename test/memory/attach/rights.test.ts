@@ -148,7 +148,7 @@ describe.each(['one store', 'two store objects on one folder'])('two agents on %
   });
 });
 
-test('eraseUser removes what waits to be learned or approved for all users of an app, and leaves that of others', async () => {
+test('exportUser has, and eraseUser removes, what waits to be learned or approved for all users of an app, without that of others', async () => {
   const { memory, agent, sessions } = agentWithMemory({
     memory: {
       model: undefined,
@@ -175,6 +175,12 @@ test('eraseUser removes what waits to be learned or approved for all users of an
   for (const { talk, word } of all) await talk.send(`I liked ${word}.`);
   await memory.settled();
   expect(await waiting()).toEqual(expect.arrayContaining(['Zanzibar', 'Timbuktu']));
+  const exported: string[] = [];
+  for await (const line of exportUser(sessions, { userId: 'ada', memory })) {
+    const { kind, line: own } = JSON.parse(line) as { kind: string; line: { kind: string } };
+    if (kind === 'memory') exported.push(`${own.kind}: ${/Zanzibar|Timbuktu/.exec(line)?.[0]}`);
+  }
+  expect(exported).toEqual(['job: Zanzibar', 'quarantine: Zanzibar']);
   await eraseUser(sessions, { userId: 'ada', memory });
   expect(new Set(await waiting())).toEqual(new Set(['Timbuktu']));
   await processMemoryJobs(memory);
