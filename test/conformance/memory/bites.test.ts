@@ -7,7 +7,9 @@ import type { MemoryConformanceOptions, OpenMemoryOptions } from './options.ts';
 import type { MemoryStore } from '../../../src/store/memory/contract.ts';
 import { MEMORY_MUTANTS } from './support/mutants.ts';
 
-function suiteOf(make: (options: OpenMemoryOptions) => MemoryStore): MemoryConformanceOptions {
+function suiteOf(
+  make: (options: OpenMemoryOptions) => MemoryStore & { dump?: () => Promise<string> },
+): MemoryConformanceOptions {
   return {
     seed: 1,
     effort: 0.05,
@@ -16,7 +18,7 @@ function suiteOf(make: (options: OpenMemoryOptions) => MemoryStore): MemoryConfo
     tenants: true,
     open: async (options) => {
       const store = make(options);
-      return { a: store, b: store, close: () => store.close() };
+      return { a: store, b: store, close: () => store.close(), ...(store.dump && { dump: store.dump }) };
     },
   };
 }

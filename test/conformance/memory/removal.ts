@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
+import { Random } from '../../support/random.ts';
 import { equal, refuses } from '../support/assertions.ts';
-import type { MemoryStore } from '../../../src/store/memory/contract.ts';
+import type { MemoryOperation, MemoryStore } from '../../../src/store/memory/contract.ts';
 import { ADA, BOB, isoOf, CAROL, note, put, source, START } from './support/drafts.ts';
 import type { MemoryStage, MemorySubject } from './support/kit.ts';
+
+function partsOf<T>(items: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));
+}
 
 /** The bytes that the backend holds hold no text that was removed. */
 async function assertGone(stage: MemoryStage, texts: readonly string[]): Promise<void> {
@@ -141,6 +146,27 @@ export const removal: MemorySubject = {
       await next().commit(ADA, [{ op: 'remove', id: 'seat' }]);
       equal(await next().revisions(ADA, 'seat'), [], 'the revisions');
       await assertGone(stage, ['CANARY']);
+    });
+
+    kit.test(`memories that are removed from among many leave no byte (seed ${kit.seed})`, async (stage) => {
+      const { next } = stage;
+      const random = new Random(kit.seed);
+      const ids = Array.from({ length: 120 }, (_, i) => `m${i}`);
+      const canaryOf = (id: string): string => `CANARY-${id}-`;
+      const putOf = (id: string): MemoryOperation =>
+        put(id, { text: canaryOf(id).repeat(1 + random.below(150)), sources: [source(id, canaryOf(id))] });
+      for (const some of [...partsOf(ids, 30), ...partsOf(random.shuffled(ids), 30)])
+        await next().commit(ADA, some.map(putOf));
+      const gone: string[] = [];
+      for (const some of partsOf(random.shuffled(ids), 20)) {
+        await next().commit(
+          ADA,
+          some.map((id) => ({ op: 'remove', id })),
+        );
+        gone.push(...some.map(canaryOf));
+        await assertGone(stage, gone);
+      }
+      equal((await next().query(ADA, { filter: { includeInvalid: true } })).items, [], 'what is left');
     });
 
     kit.test('a note that is replaced or removed leaves no byte', async (stage) => {

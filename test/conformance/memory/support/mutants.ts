@@ -11,19 +11,19 @@ import { InMemoryMemoryStore } from '../../../../stores/in-memory/memory/in-memo
 import type { OpenMemoryOptions } from '../options.ts';
 import { isoOf } from './drafts.ts';
 
-type Faulty = Partial<MemoryStore>;
+type Faulty = Partial<MemoryStore> & { dump?: () => Promise<string> };
 
 export interface MemoryMutant {
   /** What it does: "a store that …". */
   readonly fault: string;
   /** The subject that catches it. */
   readonly subject: string;
-  make(options: OpenMemoryOptions): MemoryStore;
+  make(options: OpenMemoryOptions): MemoryStore & Pick<Faulty, 'dump'>;
 }
 
 /** @param change The methods that are wrong, over the sound ones. */
 function mutant(fault: string, subject: string, change: (sound: MemoryStore) => Faulty): MemoryMutant {
-  const make = (options: OpenMemoryOptions): MemoryStore => {
+  const make: MemoryMutant['make'] = (options) => {
     const sound = new InMemoryMemoryStore(options);
     const faulty = change(sound);
     return new Proxy(sound, {
@@ -61,7 +61,26 @@ function without<T extends object>(value: T = {} as T, name: keyof T): T {
 const noteOfNothing: MemoryOperation = { op: 'note', kind: 'index', key: 'nothing', value: undefined };
 const isRemoval = (one: MemoryOperation): boolean => one?.op === 'remove';
 
+/** What a medium still holds that keeps some of what was removed. `isKept` gets the number of the removal. */
+function leaking(fault: string, isKept: (removal: number) => boolean): MemoryMutant {
+  return mutant(fault, 'removal', (sound) => {
+    const left: string[] = [];
+    let removals = 0;
+    return {
+      async commit(scope, operations, options) {
+        for (const one of operations)
+          if (isRemoval(one) && isKept(removals++))
+            left.push(JSON.stringify(await sound.get(scope, [(one as { id: string }).id])));
+        return sound.commit(scope, operations, options);
+      },
+      dump: async () => left.join(),
+    };
+  });
+}
+
 export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
+  leaking('keeps the bytes of what was removed', () => true),
+  leaking('keeps the bytes of one of fifty removed memories', (removal) => removal % 50 === 49),
   mutant('lists a scope after a commit of nothing', 'commits', (sound) => ({
     commit: (scope, operations, options) =>
       sound.commit(scope, operations.length > 0 ? operations : [noteOfNothing], options),
