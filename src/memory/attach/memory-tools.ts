@@ -213,9 +213,10 @@ function answeringTool<Input extends z.ZodTypeAny>(
   run: (input: z.infer<Input>, options: { context?: ActionContext }, abortSignal: AbortSignal) => Promise<string>,
 ): ToolArgument {
   return dynamicTool(config, async (input, options) => {
-    const { signal } = new AbortController();
     try {
-      return await withinTime('The memory store', timeoutMs, signal, (abortSignal) => run(input, options, abortSignal));
+      return await withinTime('The memory store', timeoutMs, undefined, (abortSignal) =>
+        run(input, options, abortSignal),
+      );
     } catch (error) {
       logger.warn(`The tool ${config.name} could not be carried out. ${describeThrown(error)}`);
       return otherwise;

@@ -66,10 +66,9 @@ export class AttachedTurn implements TurnMemory {
     const [scope] = this.#scopes;
     if (this.#sessionId === undefined || !scope) return undefined;
     const { store, settings } = this.#setting;
-    const { signal } = new AbortController();
     const sessionId = this.#sessionId;
     try {
-      return await withinTime('The memory store', settings.deadlineMs, signal, () =>
+      return await withinTime('The memory store', settings.deadlineMs, undefined, () =>
         sessionFacts(store, scope, sessionId, messages, keepTurns),
       );
     } catch (error) {
