@@ -12,12 +12,12 @@ import { readSession, type SessionToLearn } from '../pipeline/ingest/read-sessio
 import type { MemorySessions } from '../pipeline/jobs/process-jobs.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { IngestResult } from '../types.ts';
+import { AttachedTurn, type TurnParts } from './attached-turn.ts';
 import { memoryMiddleware } from './middleware.ts';
 import { memoryTools, type FindByWords } from './memory-tools.ts';
 import { Retrieval } from './retrieve.ts';
 import { settleAttach, type AttachSettings } from './settings.ts';
 import { Triggers } from './triggers.ts';
-import { AttachedTurn, type TurnSetting } from './turn-memory.ts';
 import type {
   AttachedMemory,
   AttachOptions,
@@ -48,7 +48,7 @@ export class Attachment implements AttachedMemory {
   readonly #manager: MemoryManager;
   readonly #settings: AttachSettings;
   readonly #triggers: Triggers;
-  readonly #turns: TurnSetting;
+  readonly #turnParts: TurnParts;
   readonly #parts: ManagerParts;
   /** The stores of the agents with this memory, each with the names of these agents. */
   readonly #agents = new Map<SnapshotStore, Set<string>>();
@@ -65,7 +65,7 @@ export class Attachment implements AttachedMemory {
     const scopesOf = (turn: MemoryTurnScope) => this.#scopesOf(turn);
     // More than the search and the profile take together: their own deadline ends first, and returns what was found until then.
     this.deadlineMs = Math.min(2 * settings.deadlineMs + 1_000, LONGEST_TIMER_MS);
-    this.#turns = {
+    this.#turnParts = {
       settings,
       retrieval: new Retrieval(manager, settings),
       tools: memoryTools({
@@ -83,7 +83,7 @@ export class Attachment implements AttachedMemory {
 
   tools(): ToolArgument[] {
     // Here it is unknown whether a tool has answered since the user's message, so memories count as `implicit`.
-    return this.#turns.tools({ isUserAlone: () => false });
+    return this.#turnParts.tools({ isUserAlone: () => false });
   }
 
   middleware(): ReturnType<AttachedMemory['middleware']> {
@@ -110,12 +110,12 @@ export class Attachment implements AttachedMemory {
   /** @internal */
   prefetch({ text, abortSignal, ...turn }: Parameters<AttachedMemory['prefetch']>[0]): StartedSearch | undefined {
     if (turn.sessionId === undefined && this.#settings.scopes.includes('session')) return undefined;
-    return { text, finding: this.#turns.retrieval.find(this.#scopesOf(turn), text, abortSignal) };
+    return { text, finding: this.#turnParts.retrieval.find(this.#scopesOf(turn), text, abortSignal) };
   }
 
   /** @internal */
   openTurn(turn: OpenedTurn): AttachedTurn {
-    return new AttachedTurn(this.#turns, this.#scopesOf(turn), turn);
+    return new AttachedTurn(this.#turnParts, this.#scopesOf(turn), turn);
   }
 
   /** @internal */

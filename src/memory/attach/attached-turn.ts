@@ -3,7 +3,7 @@ import { logger } from 'genkit/logging';
 import { setCustomMetadataAttributes } from 'genkit/tracing';
 import { describeThrown } from '../../errors.ts';
 import { textOf } from '../../session/log/transcript.ts';
-import type { MemoryBlock, PlacedCall, SessionFacts, StartedSearch, TurnMemory } from '../../session/turn-memory.ts';
+import type { MemoryBlock, PlacedCall, SessionFacts, TurnMemory } from '../../session/turn-memory.ts';
 import type { MemoryStore } from '../../store/memory/contract.ts';
 import type { MemoryScope } from '../scopes.ts';
 import { withinTime } from '../within-time.ts';
@@ -14,8 +14,8 @@ import { sessionFacts } from './session-facts.ts';
 import type { AttachSettings } from './settings.ts';
 import type { MemoryTurnReport, OpenedTurn } from './types.ts';
 
-/** Settings that all turns of a memory share. */
-export interface TurnSetting {
+/** The parts that all turns of an attached memory share. */
+export interface TurnParts {
   readonly settings: AttachSettings;
   readonly retrieval: Retrieval;
   readonly tools: MakeTools;
@@ -24,28 +24,20 @@ export interface TurnSetting {
 
 /** One turn: searches once, and places the found memories in each model call. */
 export class AttachedTurn implements TurnMemory {
-  readonly #setting: TurnSetting;
+  readonly #parts: TurnParts;
   readonly #scopes: readonly MemoryScope[];
-  readonly #sessionId: string | undefined;
-  readonly #snapshotId: string | undefined;
-  readonly #started: Promise<StartedSearch | undefined> | undefined;
+  readonly #turn: OpenedTurn;
   #isUserAlone = true;
   #blocks: Promise<readonly MemoryBlock[]> | undefined;
 
-  constructor(
-    setting: TurnSetting,
-    scopes: readonly MemoryScope[],
-    { sessionId, snapshotId, started }: Pick<OpenedTurn, 'sessionId' | 'snapshotId' | 'started'>,
-  ) {
-    this.#setting = setting;
+  constructor(parts: TurnParts, scopes: readonly MemoryScope[], turn: OpenedTurn) {
+    this.#parts = parts;
     this.#scopes = scopes;
-    this.#sessionId = sessionId;
-    this.#snapshotId = snapshotId;
-    this.#started = started;
+    this.#turn = turn;
   }
 
   tools(): ToolArgument[] {
-    return this.#setting.tools({ isUserAlone: () => this.#isUserAlone, snapshotId: this.#snapshotId });
+    return this.#parts.tools({ isUserAlone: () => this.#isUserAlone, snapshotId: this.#turn.snapshotId });
   }
 
   noteRequest({ messages }: GenerateRequest): void {
@@ -64,9 +56,9 @@ export class AttachedTurn implements TurnMemory {
 
   async sessionFacts(messages: readonly MessageData[], keepTurns: number): Promise<SessionFacts | undefined> {
     const [scope] = this.#scopes;
-    if (this.#sessionId === undefined || !scope) return undefined;
-    const { store, settings } = this.#setting;
-    const sessionId = this.#sessionId;
+    const { sessionId } = this.#turn;
+    if (sessionId === undefined || !scope) return undefined;
+    const { store, settings } = this.#parts;
     try {
       return await withinTime('The memory store', settings.deadlineMs, undefined, () =>
         sessionFacts(store, scope, sessionId, messages, keepTurns),
@@ -82,12 +74,12 @@ export class AttachedTurn implements TurnMemory {
   async #find(text: string, abortSignal: AbortSignal | undefined): Promise<readonly MemoryBlock[]> {
     if (this.#scopes.length === 0) return [];
     const start = performance.now();
-    const started = await this.#started;
+    const started = await this.#turn.started;
     const { blocks, noteUse } = await (started?.text === text
       ? started.finding
-      : this.#setting.retrieval.find(this.#scopes, text, abortSignal));
+      : this.#parts.retrieval.find(this.#scopes, text, abortSignal));
     noteUse();
-    const report = reportOf(this.#sessionId, blocks);
+    const report = reportOf(this.#turn.sessionId, blocks);
     noteInSpan({
       'memory:placed': `${report.memories.length}`,
       'memory:missing': report.reasons.join(' '),
@@ -98,7 +90,7 @@ export class AttachedTurn implements TurnMemory {
   }
 
   #notify(report: MemoryTurnReport): void {
-    const { onReport } = this.#setting.settings;
+    const { onReport } = this.#parts.settings;
     try {
       if (onReport) onReport(report);
       else if (report.reasons.includes('deadline')) {
