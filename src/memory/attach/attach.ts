@@ -82,8 +82,8 @@ export class Attachment implements AttachedMemory {
   }
 
   tools(): ToolArgument[] {
-    // Here it is unknown whether a tool has answered since the user's message, so memories count as `implicit`.
-    return this.#turnParts.tools({ isUserAlone: () => false });
+    // The messages of the call are unknown here, so a tool may have answered.
+    return this.#turnParts.tools({ hasToolAnswered: () => true });
   }
 
   middleware(): ReturnType<AttachedMemory['middleware']> {

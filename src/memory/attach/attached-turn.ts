@@ -27,7 +27,7 @@ export class AttachedTurn implements TurnMemory {
   readonly #parts: TurnParts;
   readonly #scopes: readonly MemoryScope[];
   readonly #turn: OpenedTurn;
-  #isUserAlone = true;
+  #hasToolAnswered = false;
   #blocks: Promise<readonly MemoryBlock[]> | undefined;
 
   constructor(parts: TurnParts, scopes: readonly MemoryScope[], turn: OpenedTurn) {
@@ -37,11 +37,11 @@ export class AttachedTurn implements TurnMemory {
   }
 
   tools(): ToolArgument[] {
-    return this.#parts.tools({ isUserAlone: () => this.#isUserAlone, snapshotId: this.#turn.snapshotId });
+    return this.#parts.tools({ hasToolAnswered: () => this.#hasToolAnswered, snapshotId: this.#turn.snapshotId });
   }
 
   noteRequest({ messages }: GenerateRequest): void {
-    this.#isUserAlone = !hasToolAnswers(messages);
+    this.#hasToolAnswered = hasToolAnswers(messages);
   }
 
   blocks({ text, abortSignal }: Parameters<TurnMemory['blocks']>[0]): Promise<readonly MemoryBlock[]> {

@@ -34,8 +34,8 @@ export interface ToolSetting {
 
 /** The turn for which tools are made. */
 export interface ToolTurn {
-  /** Whether no tool, other than the memory tools, has answered since the user's message. */
-  readonly isUserAlone: () => boolean;
+  /** Whether a tool, other than the memory tools, has answered since the user's message. True if that is unknown. */
+  readonly hasToolAnswered: () => boolean;
   /** The future snapshot of the turn; `undefined`: the agent has no store, or the turn is unknown. */
   readonly snapshotId?: string | undefined;
 }
@@ -117,7 +117,7 @@ function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetti
     }),
     outputSchema: z.string(),
   };
-  return ({ isUserAlone, snapshotId }) =>
+  return ({ hasToolAnswered, snapshotId }) =>
     answeringTool(
       config,
       CREATE_MS,
@@ -140,7 +140,7 @@ function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetti
           source: {
             id: sessionId ?? `created:${randomUUID()}`,
             // After a tool has answered, the memory may repeat the tool's words and not the user's.
-            type: isUserAlone() ? 'explicit' : 'implicit',
+            type: hasToolAnswered() ? 'implicit' : 'explicit',
             ...(sessionId !== undefined && { sessionId }),
             ...(snapshotId !== undefined && { snapshotId }),
           },
@@ -168,7 +168,7 @@ function forgetMemory({ manager, settings, scopesOf, findByWords }: ToolSetting)
     }),
     outputSchema: z.string(),
   };
-  return ({ isUserAlone }) =>
+  return ({ hasToolAnswered }) =>
     answeringTool(
       config,
       FORGET_MS,
@@ -177,7 +177,7 @@ function forgetMemory({ manager, settings, scopesOf, findByWords }: ToolSetting)
         // Memories of an app are not the user's own.
         const scopes = scopesOf(turnOf(options.context)).filter(({ kind }) => kind !== 'app');
         if (scopes.length === 0) return NO_USER;
-        if (!isUserAlone())
+        if (hasToolAnswered())
           return 'Nothing was forgotten: a tool may have answered since the user asked. Ask the user again.';
         const text = visibleText(memory.replace(LINE_END, ''));
         const similar: Memory[] = [];
