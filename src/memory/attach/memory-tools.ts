@@ -14,7 +14,7 @@ import { withinTime } from '../within-time.ts';
 import { isBlank, sameFactKey } from '../same-fact.ts';
 import type { MemoryFact, MemoryTopic } from '../types.ts';
 import type { AttachSettings } from './settings.ts';
-import { memoryLine, noteUses } from './retrieve.ts';
+import { bestOf, memoryLine, noteUses } from './retrieve.ts';
 import type { MemoryToolName, MemoryTurnScope } from './types.ts';
 
 /** Finds the memories with the most words of a text, the one that says the same among them. Fails if not all could be searched. */
@@ -94,8 +94,7 @@ function loadMemory({ manager, settings, topics, hasProcedures, scopesOf }: Tool
       const request = { query, k: settings.k, ...(topic && { topics: [topic] }) };
       const searches = scopes.map(async (scope) => ({ scope, ...(await manager.search({ scope, ...request })) }));
       const found = await Promise.all(searches);
-      const all = found.flatMap(({ memories }) => memories).toSorted((a, b) => b.score - a.score);
-      const best = all.slice(0, settings.k).map(({ memory }) => memory);
+      const best = bestOf(found, settings.k);
       noteUses(manager, found, best);
       const isPartial = found.some(({ report }) => report.deadlinePassed || report.errors.length > 0);
       return {

@@ -11,7 +11,7 @@ import { LruCache } from '../../store/parts/lru-cache.ts';
 import type { MemoryManager } from '../manager.ts';
 import { targetOf, type MemoryScope } from '../scopes.ts';
 import { Deadline, LATE, SYSTEM_CLOCK } from '../search/deadline.ts';
-import type { FoundMemory, MemorySearchResult } from '../search/types.ts';
+import type { FoundMemory } from '../search/types.ts';
 import type { AttachSettings } from './settings.ts';
 
 /** Profiles that this process caches. */
@@ -22,25 +22,31 @@ interface CountedItem extends MemoryItem {
   readonly tokens: number;
 }
 
+/** A cached profile. */
 interface KnownProfile {
+  /** The revision of its scope. */
   readonly revision: number;
   /** `undefined`: there is no profile. */
   readonly item: CountedItem | undefined;
 }
 
-interface ScopeFinding {
+/** Memories of a scope that were found. */
+interface FoundInScope {
   readonly scope: MemoryScope;
   readonly memories: readonly FoundMemory[];
-  readonly profile: KnownProfile | undefined;
+}
+
+interface ScopeFinding extends FoundInScope {
+  readonly profile: CountedItem | undefined;
   readonly reasons: readonly OmissionReason[];
 }
 
-/** The result of a search that had nothing to search for. */
-const NOTHING: Pick<MemorySearchResult, 'memories'> & { revision: undefined; reasons: readonly OmissionReason[] } = {
-  memories: [],
-  revision: undefined,
-  reasons: [],
-};
+interface Searched extends Pick<ScopeFinding, 'memories' | 'reasons'> {
+  /** The revision of the scope that was searched, if it is known. */
+  readonly revision: number | undefined;
+}
+
+const NOTHING_SEARCHED: Searched = { memories: [], revision: undefined, reasons: [] };
 
 /** Finds the memories and profiles for a turn. If the store hangs or fails, the turn continues after the deadline with what was found. */
 export class Retrieval {
@@ -56,31 +62,28 @@ export class Retrieval {
   /** Never rejects. */
   async find(scopes: readonly MemoryScope[], text: string, abortSignal: AbortSignal | undefined): Promise<FoundBlocks> {
     const findings = await Promise.all(
-      scopes.map((scope) => this.#findIn(scope, text, abortSignal).catch((error: unknown) => failed(scope, error))),
+      scopes.map((scope) =>
+        this.#findIn(scope, text, abortSignal).catch((error: unknown): ScopeFinding => {
+          warn(error);
+          return { scope, memories: [], profile: undefined, reasons: ['failed'] };
+        }),
+      ),
     );
-    const { profile, memories } = this.#settings;
+    const { k, profile, memories } = this.#settings;
     const reasons = [...new Set(findings.flatMap((finding) => finding.reasons))];
+    const best = bestOf(findings, k);
     const blocks: MemoryBlock[] = [];
-    const profiles = findings.flatMap((finding) => finding.profile?.item ?? []);
     if (profile !== 'none') {
-      const block = this.#block('profile', profile, profiles, memories === 'tool' ? reasons : []);
-      if (block.items.length > 0 || block.reasons.length > 0) blocks.push(block);
+      const profiles = findings.flatMap((finding) => finding.profile ?? []);
+      blocks.push(this.#block('profile', profile, profiles, memories === 'tool' ? reasons : []));
     }
-    if (memories !== 'tool') {
-      const best = this.#best(findings);
-      const block = this.#block('memory', memories, best.map(itemOf), reasons);
-      if (block.items.length > 0 || block.reasons.length > 0) blocks.push(block);
-      const placed = best.filter((memory) => block.items.includes(itemOf(memory)));
-      return { blocks, noteUse: () => noteUses(this.#manager, findings, placed) };
-    }
-    return { blocks, noteUse: () => {} };
-  }
-
-  /** The `k` best memories of all scopes, best first. */
-  #best(findings: readonly ScopeFinding[]): Memory[] {
-    const found = findings.flatMap(({ memories }) => memories);
-    found.sort((a, b) => b.score - a.score);
-    return found.slice(0, this.#settings.k).map(({ memory }) => memory);
+    if (memories !== 'tool') blocks.push(this.#block('memory', memories, best.map(itemOf), reasons));
+    const items = new Set(blocks.flatMap((block) => block.items));
+    const placed = best.filter((memory) => items.has(itemOf(memory)));
+    return {
+      blocks: blocks.filter((block) => block.items.length > 0 || block.reasons.length > 0),
+      noteUse: () => noteUses(this.#manager, findings, placed),
+    };
   }
 
   async #findIn(scope: MemoryScope, text: string, abortSignal: AbortSignal | undefined): Promise<ScopeFinding> {
@@ -89,13 +92,14 @@ export class Retrieval {
     const { memories, revision, reasons } = await this.#search(scope, text, abortSignal);
     if (profile === 'none') return { scope, memories, profile: undefined, reasons };
     const left = Math.max(0, deadlineMs - (performance.now() - start));
-    const known = await this.#profileOf(scope, revision, left, abortSignal);
-    return { scope, memories, profile: known.profile, reasons: [...reasons, ...known.reasons] };
+    const read = await this.#profileOf(scope, revision, left, abortSignal);
+    return { scope, memories, profile: read.profile, reasons: [...reasons, ...read.reasons] };
   }
 
-  async #search(scope: MemoryScope, text: string, abortSignal: AbortSignal | undefined) {
+  /** Never rejects, so that a profile is placed although the search failed. */
+  async #search(scope: MemoryScope, text: string, abortSignal: AbortSignal | undefined): Promise<Searched> {
     const { memories: place, k, minScore, deadlineMs } = this.#settings;
-    if (place === 'tool' || text.trim() === '') return NOTHING;
+    if (place === 'tool' || text.trim() === '') return NOTHING_SEARCHED;
     try {
       const { memories, report } = await this.#manager.search({
         scope,
@@ -114,7 +118,7 @@ export class Retrieval {
       return { memories, revision: report.revision, reasons };
     } catch (error) {
       if (!abortSignal?.aborted) warn(error);
-      return { ...NOTHING, reasons: ['failed' as const] };
+      return { ...NOTHING_SEARCHED, reasons: ['failed'] };
     }
   }
 
@@ -124,26 +128,27 @@ export class Retrieval {
     searched: number | undefined,
     withinMs: number,
     abortSignal: AbortSignal | undefined,
-  ): Promise<{ profile: KnownProfile | undefined; reasons: readonly OmissionReason[] }> {
+  ): Promise<Pick<ScopeFinding, 'profile' | 'reasons'>> {
+    const { store } = this.#manager;
     const { id, options } = targetOf(scope);
-    const key = tenantScopeKey(this.#manager.store, id, options);
+    const key = tenantScopeKey(store, id, options);
     const known = this.#profiles.get(key);
-    if (known && known.revision === searched) return { profile: known, reasons: [] };
-    if (withinMs === 0) return { profile: known, reasons: ['deadline'] };
+    if (known && known.revision === searched) return { profile: known.item, reasons: [] };
+    if (withinMs === 0) return { profile: known?.item, reasons: ['deadline'] };
     const deadline = new Deadline(SYSTEM_CLOCK, withinMs, abortSignal);
     try {
       const reading = async (): Promise<KnownProfile> => {
-        const revision = searched ?? (await this.#manager.store.revision(id, options));
+        const revision = searched ?? (await store.revision(id, options));
         if (known?.revision === revision) return known;
         const read = { revision, item: profileItem(await this.#manager.profile({ scope })) };
         this.#profiles.set(key, read, 1);
         return read;
       };
       const read = await deadline.wait(reading());
-      return read === LATE ? { profile: known, reasons: ['deadline'] } : { profile: read, reasons: [] };
+      return read === LATE ? { profile: known?.item, reasons: ['deadline'] } : { profile: read.item, reasons: [] };
     } catch (error) {
       warn(error);
-      return { profile: known, reasons: ['failed'] };
+      return { profile: known?.item, reasons: ['failed'] };
     } finally {
       deadline.end();
     }
@@ -164,13 +169,16 @@ export class Retrieval {
   }
 }
 
-/** Notes the use of those that were placed, each in the scope in which it was found. */
-export function noteUses(
-  manager: MemoryManager,
-  findings: readonly Pick<ScopeFinding, 'scope' | 'memories'>[],
-  placed: readonly Memory[],
-): void {
-  for (const { scope, memories } of findings) {
+/** The `k` best memories of all scopes, best first. */
+export function bestOf(found: readonly FoundInScope[], k: number): Memory[] {
+  const all = found.flatMap(({ memories }) => memories);
+  all.sort((a, b) => b.score - a.score);
+  return all.slice(0, k).map(({ memory }) => memory);
+}
+
+/** Notes the use of the placed memories, each in the scope in which it was found. */
+export function noteUses(manager: MemoryManager, found: readonly FoundInScope[], placed: readonly Memory[]): void {
+  for (const { scope, memories } of found) {
     const ids = memories.filter(({ memory }) => placed.includes(memory)).map(({ memory }) => memory.id);
     if (ids.length > 0) manager.noteUse(scope, ids);
   }
@@ -178,11 +186,6 @@ export function noteUses(
 
 function warn(error: unknown): void {
   logger.warn(`The memory of a turn failed; the turn goes on without. ${describeThrown(error)}`);
-}
-
-function failed(scope: MemoryScope, error: unknown): ScopeFinding {
-  warn(error);
-  return { scope, memories: [], profile: undefined, reasons: ['failed'] };
 }
 
 function profileItem(profile: Json | undefined): CountedItem | undefined {
