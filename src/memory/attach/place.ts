@@ -13,16 +13,12 @@ export function placeBlocks(
   blocks: readonly MemoryBlock[],
 ): GenerateRequest {
   const textsAt = (place: DataPlace) =>
-    blocks.flatMap((block) =>
-      block.place === place && block.items.length > 0
-        ? [
-            dataText(
-              block.title,
-              block.items.map(({ text }) => text),
-            ),
-          ]
-        : [],
-    );
+    blocks
+      .filter((block) => block.place === place && block.items.length > 0)
+      .map(({ title, items }) => {
+        const texts = items.map(({ text }) => text);
+        return dataText(title, texts);
+      });
   const messages = [...request.messages];
   const insert = (at: number, texts: string[]) => {
     if (texts.length === 0) return;
@@ -32,14 +28,10 @@ export function placeBlocks(
     if (next?.role === role) messages[at] = { ...next, content: [...content, ...next.content] };
     else messages.splice(Math.max(0, at), 0, { role, content });
   };
-  // From the end, so that the earlier index stays valid.
-  insert(
-    origins.findLastIndex((origin) => origin?.role === 'user'),
-    textsAt('before-prompt'),
-  );
-  insert(
-    origins.findIndex((origin) => origin !== undefined),
-    textsAt('before-history'),
-  );
+  const promptAt = origins.findLastIndex((origin) => origin?.role === 'user');
+  const historyAt = origins.findIndex((origin) => origin !== undefined);
+  // The later place first, so that the earlier index stays valid.
+  insert(promptAt, textsAt('before-prompt'));
+  insert(historyAt, textsAt('before-history'));
   return { ...request, messages: [...withSystemData(messages, textsAt('system'))] };
 }
