@@ -6,7 +6,7 @@ import type { StartedSearch } from '../../session/turn-memory.ts';
 import type { SnapshotStore } from '../../store/contract.ts';
 import { tenantScopeKey } from '../../store/memory/scope.ts';
 import type { MemoryManager } from '../manager.ts';
-import { memoryScope, targetOf, type MemoryScope } from '../scopes.ts';
+import { scopeFor, targetOf, type MemoryScope } from '../scopes.ts';
 import type { IngestWhile } from '../pipeline/ingest/ingest.ts';
 import { readSession, type SessionToLearn } from '../pipeline/ingest/read-session.ts';
 import type { MemorySessions } from '../pipeline/jobs/process-jobs.ts';
@@ -138,10 +138,9 @@ export class Attachment implements AttachedMemory {
       store,
       agents: names,
       scopeOf: ({ sessionId, ownerId: userId }, context) => {
-        const [scope] = scopes;
-        if (scope === 'session') return memoryScope({ scope, appName, sessionId }, context);
-        if (scope === 'app') return memoryScope({ scope, appName }, context);
-        return userId === undefined ? undefined : memoryScope({ scope: 'user', appName, userId }, context);
+        const kind = scopes[0]!;
+        if (kind === 'user' && userId === undefined) return undefined;
+        return scopeFor(kind, { context, appName, userId, sessionId });
       },
     });
   }
