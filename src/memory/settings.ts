@@ -108,13 +108,21 @@ const OPTIONS: Readonly<Record<keyof MemoryManagerOptions, OptionCheck>> = {
   random: isFunction,
 };
 
-/** Options of a manager that have the same form with their defaults. */
-type DefaultedOptions = Required<
-  Pick<
-    MemoryManagerOptions,
-    'guards' | 'consent' | 'learnFromTools' | 'toolTtlMs' | 'summary' | 'app' | 'appName' | 'worker' | 'now' | 'random'
-  >
->;
+const DEFAULTS = {
+  guards: [],
+  consent: 'on',
+  learnFromTools: false,
+  toolTtlMs: 3_600_000,
+  app: false,
+  appName: 'default',
+  summary: false,
+  worker: true,
+  now: () => Date.now(),
+  random: () => Math.random(),
+} satisfies Partial<MemoryManagerOptions>;
+
+type IsSuccess = NonNullable<MemoryManagerOptions['isSuccess']>;
+type DefaultedOptions = Required<Pick<MemoryManagerOptions, keyof typeof DEFAULTS>>;
 
 /** The options of a manager with their defaults. */
 export interface MemorySettings
@@ -139,47 +147,43 @@ export interface MemorySettings
  */
 export function settleManager(options: MemoryManagerOptions): MemorySettings {
   checkManagerOptions(options);
-  const { store, model, embedder, extract, profile, redact, isSuccess, onReport = logFailure } = options;
+  const { store, model, embedder, extract, profile, isSuccess } = options;
   const limits = withDefaults(LIMITS, options.limits);
   return {
+    ...withDefaults<DefaultedOptions>(DEFAULTS, options),
     store,
     model,
     embedder,
     extract,
     profile,
     topics: settleTopics(options.topics),
-    guards: options.guards ?? [],
-    redact: redactor(redact, limits.timeoutMs),
-    consent: options.consent ?? 'on',
-    learnFromTools: options.learnFromTools ?? false,
-    toolTtlMs: options.toolTtlMs ?? 3_600_000,
+    redact: redactor(options.redact, limits.timeoutMs),
     trust: withDefaults(TRUST, options.trust),
-    summary: options.summary ?? false,
-    isSuccess:
-      isSuccess &&
-      (async (session) => {
-        const answer: unknown = await withinTime('isSuccess', limits.timeoutMs, undefined, async () =>
-          isSuccess(session),
-        );
-        if (typeof answer === 'boolean') return answer;
-        throw invalidArgument('isSuccess must return true or false.');
-      }),
+    isSuccess: isSuccess && checkedIsSuccess(isSuccess, limits.timeoutMs),
     limits,
-    now: options.now ?? Date.now,
-    random: options.random ?? Math.random,
-    report: (report) => {
-      try {
-        onReport(report);
-      } catch (error) {
-        logger.error(`onReport of memoryManager threw; the work goes on. ${describeThrown(error)}`);
-      }
-    },
-    appName: options.appName ?? 'default',
+    report: reporter(options.onReport ?? logFailure),
     userIdOf: options.userId ?? verifiedUser,
     hasUserId: options.userId !== undefined,
     triggers: withDefaults(TRIGGERS, options.generate),
-    app: options.app ?? false,
-    worker: options.worker ?? true,
+  };
+}
+
+/** The application's function, with a time limit and a check of its answer. */
+function checkedIsSuccess(isSuccess: IsSuccess, timeoutMs: number): IsSuccess {
+  return async (session) => {
+    const answer: unknown = await withinTime('isSuccess', timeoutMs, undefined, async () => isSuccess(session));
+    if (typeof answer === 'boolean') return answer;
+    throw invalidArgument('isSuccess must return true or false.');
+  };
+}
+
+function reporter(onReport: (report: MemoryReport) => void): MemorySettings['report'] {
+  return (report) => {
+    try {
+      onReport(report);
+    } catch (error) {
+      logger.error(`onReport of memoryManager threw; the work goes on. ${describeThrown(error)}`);
+    }
   };
 }
 
