@@ -5,9 +5,10 @@ import { describeThrown } from '../../errors.ts';
 import { textOf } from '../../session/log/transcript.ts';
 import type { MemoryBlock, PlacedCall, SessionFacts, TurnMemory } from '../../session/turn-memory.ts';
 import type { MemoryStore } from '../../store/memory/contract.ts';
+import { isMemoryTool } from '../memory-tool-names.ts';
 import type { MemoryScope } from '../scopes.ts';
 import { withinTime } from '../within-time.ts';
-import { hasToolAnswers, type MakeTools } from './memory-tools.ts';
+import type { MakeTools } from './memory-tools.ts';
 import { placeBlocks } from './place.ts';
 import type { Retrieval } from './retrieve.ts';
 import { sessionFacts } from './session-facts.ts';
@@ -120,4 +121,12 @@ function reportOf(sessionId: string | undefined, blocks: readonly MemoryBlock[])
     omitted: blocks.reduce((sum, { omitted }) => sum + omitted, 0),
     reasons: [...new Set(blocks.flatMap(({ reasons }) => reasons))],
   };
+}
+
+/** Whether a tool, other than the memory tools, has answered since the user's message. */
+function hasToolAnswers(messages: readonly MessageData[]): boolean {
+  const start = messages.findLastIndex(({ role }) => role === 'user');
+  return messages
+    .slice(start + 1)
+    .some(({ content }) => content.some(({ toolResponse }) => toolResponse && !isMemoryTool(toolResponse.name)));
 }

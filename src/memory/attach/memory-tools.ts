@@ -1,20 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { dynamicTool } from '@genkit-ai/ai/tool';
 import { getAsyncContext, getContext, type ActionContext } from '@genkit-ai/core';
-import { z, type MessageData, type ToolArgument, type ToolConfig } from 'genkit';
+import { z, type ToolArgument, type ToolConfig } from 'genkit';
 import { logger } from 'genkit/logging';
 import { describeThrown, quote } from '../../errors.ts';
 import { visibleText } from '../../session/log/transcript.ts';
 import { CURRENT_SESSION, viewOf, type Session } from '../../session/session.ts';
 import type { Memory } from '../../store/memory/contract.ts';
 import type { MemoryManager } from '../manager.ts';
-import { isMemoryTool } from '../memory-tool-names.ts';
 import type { MemoryScope } from '../scopes.ts';
 import { withinTime } from '../within-time.ts';
 import { isBlank, sameFactKey } from '../same-fact.ts';
 import type { MemoryFact, MemoryTopic } from '../types.ts';
 import type { AttachSettings } from './settings.ts';
-import { bestOf, memoryLine, noteUses } from './retrieve.ts';
+import { bestOf, memoryLine, noteUses, textOfLine } from './found-memories.ts';
 import type { MemoryToolName, MemoryTurnScope } from './types.ts';
 
 /** Finds the memories with the most words of a text, the one that says the same among them. Fails if not all could be searched. */
@@ -153,9 +152,6 @@ function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetti
     );
 }
 
-/** The confidence and the date that {@link memoryLine} adds. */
-const LINE_END = /\s*\(\d\.\d\d, \d{4}-\d\d-\d\d\)$/;
-
 /** Removes what the user names, if a memory says that and nothing else: the model must not choose among memories that are only similar. */
 function forgetMemory({ manager, settings, scopesOf, findByWords }: ToolSetting): (turn: ToolTurn) => ToolArgument {
   const config = {
@@ -178,7 +174,7 @@ function forgetMemory({ manager, settings, scopesOf, findByWords }: ToolSetting)
         if (scopes.length === 0) return NO_USER;
         if (hasToolAnswered())
           return 'Nothing was forgotten: a tool may have answered since the user asked. Ask the user again.';
-        const text = visibleText(memory.replace(LINE_END, ''));
+        const text = textOfLine(memory);
         const similar: Memory[] = [];
         let isForgotten = false;
         let isWaiting = false;
@@ -267,12 +263,4 @@ function positionOfRequest(): Pick<MemoryFact, 'messages'> {
 
 function currentSession(): Session | undefined {
   return getAsyncContext().getStore<Session>(CURRENT_SESSION);
-}
-
-/** Whether a tool, other than the memory tools, has answered since the user's message. */
-export function hasToolAnswers(messages: readonly MessageData[]): boolean {
-  const start = messages.findLastIndex(({ role }) => role === 'user');
-  return messages
-    .slice(start + 1)
-    .some(({ content }) => content.some(({ toolResponse }) => toolResponse && !isMemoryTool(toolResponse.name)));
 }

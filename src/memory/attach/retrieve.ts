@@ -1,7 +1,6 @@
 import { logger } from 'genkit/logging';
 import { describeThrown } from '../../errors.ts';
 import type { Json } from '../../json/value.ts';
-import { visibleText } from '../../session/log/transcript.ts';
 import { estimateTokens, fitting } from '../../session/log/estimate-tokens.ts';
 import type { FoundBlocks, MemoryBlock, MemoryItem } from '../../session/turn-memory.ts';
 import type { OmissionReason } from '../../snapshot/context-report.ts';
@@ -11,7 +10,7 @@ import { LruCache } from '../../store/parts/lru-cache.ts';
 import type { MemoryManager } from '../manager.ts';
 import { targetOf, type MemoryScope } from '../scopes.ts';
 import { Deadline, LATE, SYSTEM_CLOCK } from '../search/deadline.ts';
-import type { FoundMemory } from '../search/types.ts';
+import { bestOf, memoryLine, noteUses, type FoundInScope } from './found-memories.ts';
 import type { AttachSettings } from './settings.ts';
 
 /** Profiles that this process caches. */
@@ -28,12 +27,6 @@ interface KnownProfile {
   readonly revision: number;
   /** `undefined`: there is no profile. */
   readonly item: CountedItem | undefined;
-}
-
-/** Memories of a scope that were found. */
-interface FoundInScope {
-  readonly scope: MemoryScope;
-  readonly memories: readonly FoundMemory[];
 }
 
 interface ScopeFinding extends FoundInScope {
@@ -169,21 +162,6 @@ export class Retrieval {
   }
 }
 
-/** The `k` best memories of all scopes, best first. */
-export function bestOf(found: readonly FoundInScope[], k: number): Memory[] {
-  const all = found.flatMap(({ memories }) => memories);
-  all.sort((a, b) => b.score - a.score);
-  return all.slice(0, k).map(({ memory }) => memory);
-}
-
-/** Notes the use of the placed memories, each in the scope in which it was found. */
-export function noteUses(manager: MemoryManager, found: readonly FoundInScope[], placed: readonly Memory[]): void {
-  for (const { scope, memories } of found) {
-    const ids = memories.filter(({ memory }) => placed.includes(memory)).map(({ memory }) => memory.id);
-    if (ids.length > 0) manager.noteUse(scope, ids);
-  }
-}
-
 function warn(error: unknown): void {
   logger.warn(`The memory of a turn failed; the turn goes on without. ${describeThrown(error)}`);
 }
@@ -204,10 +182,4 @@ function itemOf(memory: Memory): CountedItem {
   const item = { text, id: memory.id, revision: memory.revision, tokens: estimateTokens(text) };
   items.set(memory, item);
   return item;
-}
-
-/** A memory as a model reads it, with its confidence and the date of its last source. */
-export function memoryLine({ text, confidence, validFrom, sources }: Memory): string {
-  const said = sources.reduce((last, { at }) => (at > last ? at : last), validFrom).slice(0, 10);
-  return `${visibleText(text)} (${confidence.toFixed(2)}, ${said})`;
 }
