@@ -6,16 +6,18 @@ import type { MemoryTriggers } from '../types.ts';
 import { sourceOfSession, type SessionToLearn } from '../pipeline/ingest/read-session.ts';
 
 /** The most sessions that a process tracks. With more, the oldest is dropped; if it waits for its idle time, it is learned from first. */
-const MOST_WAITING = 1_000;
+const MOST_TRACKED = 1_000;
 
 /** Reads a session; `undefined` if it is gone. */
 export type ReadSession = () => Promise<SessionToLearn | undefined>;
 
-interface Waiting {
+/** A session with a turn in this process. */
+interface TrackedSession {
   /** Ended turns in the messages of the session. */
   readonly turns: number;
   /** Turns that ended in this process since it last learned from the session. */
   unlearned: number;
+  /** Fires at its idle time. */
   readonly timer: NodeJS.Timeout | undefined;
   readonly learn: () => Promise<void>;
 }
@@ -24,7 +26,7 @@ interface Waiting {
 export class Triggers {
   readonly #ingest: IngestWhile;
   readonly #when: Required<MemoryTriggers>;
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #tracked = new Map<string, TrackedSession>();
 
   constructor(ingest: IngestWhile, when: Required<MemoryTriggers>) {
     this.#ingest = ingest;
@@ -49,26 +51,26 @@ export class Triggers {
     // The messages count the turns of all processes, but their number does not grow if the session is trimmed or goes on from an earlier turn.
     const isDue = rounds(turns) > rounds(before?.turns ?? Math.max(0, turns - 1)) || unlearned >= everyTurns;
     const learn = () => {
-      waiting.unlearned = 0;
+      tracked.unlearned = 0;
       return this.#learn(sessionId, later);
     };
     const timer = isDue || onIdleMs === false ? undefined : setTimeout(() => void learn(), onIdleMs);
     timer?.unref();
-    const waiting: Waiting = { turns, unlearned: isDue ? 0 : unlearned, timer, learn };
-    this.#waiting.set(key, waiting);
-    const [oldest] = this.#waiting.size > MOST_WAITING ? this.#waiting.keys() : [];
+    const tracked: TrackedSession = { turns, unlearned: isDue ? 0 : unlearned, timer, learn };
+    this.#tracked.set(key, tracked);
+    const [oldest] = this.#tracked.size > MOST_TRACKED ? this.#tracked.keys() : [];
     const early = oldest === undefined ? undefined : this.stop(oldest);
-    // As at its idle time.
+    // It would be learned from at its idle time, so it is learned from now.
     if (early?.timer) void early.learn();
     return isDue ? this.#learn(sessionId, later, session) : undefined;
   }
 
-  /** Stops waiting for a session's idle time. */
-  stop(key: string): Waiting | undefined {
-    const waiting = this.#waiting.get(key);
-    clearTimeout(waiting?.timer);
-    this.#waiting.delete(key);
-    return waiting;
+  /** Stops tracking a session: cancels its timer, and returns what was known of it. */
+  stop(key: string): TrackedSession | undefined {
+    const tracked = this.#tracked.get(key);
+    clearTimeout(tracked?.timer);
+    this.#tracked.delete(key);
+    return tracked;
   }
 
   /** With `read`, the session as it was read, the ingest begins before this returns, so `settled` waits for it. */
