@@ -146,10 +146,10 @@ export class MemorySearch {
    * @param least Of fewer changed memories nothing is stored: a process reads these itself, which costs less than the writes.
    */
   async saveIndex(scope: MemoryScopeId, options: MemoryStoreOptions = {}, least = 1): Promise<boolean> {
-    const key = tenantScopeKey(this.#store, scope, { context: options.context });
+    const key = tenantScopeKey(this.#store, scope, options);
     const index = this.#indexOf(key, scope);
     try {
-      return await index.save({ context: options.context }, least);
+      return await index.save(options, least);
     } catch (error) {
       if (isAborted(error)) return false;
       throw error;

@@ -81,7 +81,7 @@ export class ScopeIndex {
   }
 
   /** These memories as they are in the store now, without removed ones. Reads only those that may have changed. */
-  async exact(memories: readonly Memory[], options: MemoryStoreOptions): Promise<Memory[]> {
+  async revalidate(memories: readonly Memory[], options: MemoryStoreOptions): Promise<Memory[]> {
     const [index, revision] = [this.#index, this.#revision];
     const unsure = new Set(memories.filter((memory) => !this.isCurrent(memory)).map(({ id }) => id));
     const read = new Map<string, Memory>();
@@ -110,7 +110,7 @@ export class ScopeIndex {
     if (this.#unsaved.size < least) return false;
     if (!(await this.#shards.isStored(this.#store, this.#scope, options))) {
       // Another process has written them, or a removal has dropped them.
-      this.#forget();
+      this.#drop();
       await this.update(options);
     }
     const [index, changed] = [this.#index, [...this.#unsaved.values()]];
@@ -150,7 +150,7 @@ export class ScopeIndex {
     if (this.#index && since !== this.#revision && revision <= this.#revision) return this.#index;
     if (isReset) {
       // Removed memories must not be found while the others are indexed.
-      this.#forget();
+      this.#drop();
       await this.#fill(
         changed.map((memory) => ({ memory, readAt: revision })),
         revision,
@@ -168,7 +168,7 @@ export class ScopeIndex {
     return this.#index;
   }
 
-  #forget(): void {
+  #drop(): void {
     this.#index = undefined;
     this.#revision = 0;
     this.#shards = IndexShards.none;

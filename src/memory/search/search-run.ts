@@ -47,14 +47,14 @@ export interface SearchParts {
   readonly keepIndex: (index: ScopeIndex) => void;
 }
 
-type Step = 'lexical' | 'semantic' | 'rewrite' | 'rerank';
+type StepName = 'lexical' | 'semantic' | 'rewrite' | 'rerank';
 
 /** One search. */
 export class SearchRun {
   readonly #parts: SearchParts;
   readonly #request: ScopeSearchRequest & MemoryStoreOptions;
   readonly #deadline: Deadline;
-  readonly #steps: Record<Step, SearchStep> = { lexical: 'off', semantic: 'off', rewrite: 'off', rerank: 'off' };
+  readonly #steps: Record<StepName, SearchStep> = { lexical: 'off', semantic: 'off', rewrite: 'off', rerank: 'off' };
   readonly #errors: string[] = [];
   #revision: number | undefined;
 
@@ -88,7 +88,9 @@ export class SearchRun {
     const fused = fuse(lexical, nearest);
     const candidates = options.rerank ? await this.#reranked(query, fused, options.rerank) : fused;
     const found = this.#ranked(candidates);
-    const memories = (this.#isExact(found) ? found : await this.#exact(found)).filter(({ score }) => score >= minScore);
+    const memories = (this.#isCurrent(found) ? found : await this.#revalidated(found)).filter(
+      ({ score }) => score >= minScore,
+    );
     if (key !== undefined && this.#isWhole()) results.set(key, memories, 1);
     return this.#answer(memories, false);
   }
@@ -100,7 +102,7 @@ export class SearchRun {
   }
 
   /** Waits for a step until the deadline. Returns `undefined` if it is late or fails. */
-  async #step<T>(name: Step, work: () => Promise<T>): Promise<T | undefined> {
+  async #step<T>(name: StepName, work: () => Promise<T>): Promise<T | undefined> {
     const wait = name === 'rewrite' || name === 'rerank' ? 'waitHalf' : 'wait';
     try {
       const answer = this.#deadline.isOver ? LATE : await this.#deadline[wait](work());
@@ -201,20 +203,20 @@ export class SearchRun {
     return chooseBest(candidates, { k, weights, time: asOf === undefined ? now() : Date.parse(asOf) });
   }
 
-  #isExact(found: readonly FoundMemory[]): boolean {
+  #isCurrent(found: readonly FoundMemory[]): boolean {
     const { scopeIndex } = this.#parts;
     if (this.#request.asOf !== undefined || this.#steps.lexical !== 'done') return true;
     return found.every(({ memory }) => scopeIndex.isCurrent(memory));
   }
 
   /** Reads the memories again: in the index, confidence and importance may be old, and a memory may be removed by now. */
-  async #exact(found: readonly FoundMemory[]): Promise<FoundMemory[]> {
+  async #revalidated(found: readonly FoundMemory[]): Promise<FoundMemory[]> {
     const { scopeIndex } = this.#parts;
     const { context } = this.#request;
     const memories = found.map(({ memory }) => memory);
-    const exact = await this.#step('lexical', () => scopeIndex.exact(memories, { context }));
-    if (!exact) return [...found];
-    const byId = new Map(exact.map((memory) => [memory.id, memory]));
+    const current = await this.#step('lexical', () => scopeIndex.revalidate(memories, { context }));
+    if (!current) return [...found];
+    const byId = new Map(current.map((memory) => [memory.id, memory]));
     return this.#ranked(
       found.flatMap(({ memory: { id }, parts }) => {
         const memory = byId.get(id);

@@ -63,7 +63,7 @@ export class DialogueMap {
     this.#scores[number] = 0;
     this.#most[number] = 0;
     this.#isHit[number] = false;
-    this.#forgetSurroundings();
+    this.#dropSurroundings();
     const places = isMessage(memory) ? memory.sources.filter(isPlace) : [];
     this.#positions[number] = places.map(({ sessionId, from }) => {
       const session = this.#sessionOf(sessionId!);
@@ -75,7 +75,7 @@ export class DialogueMap {
   }
 
   remove(number: number): void {
-    this.#forgetSurroundings();
+    this.#dropSurroundings();
     for (const { session, index } of this.#positions[number]!) session.messages.get(index)!.delete(number);
     this.#positions[number] = [];
   }
@@ -156,7 +156,7 @@ export class DialogueMap {
     return (this.#starts[number] = start);
   }
 
-  #forgetSurroundings(): void {
+  #dropSurroundings(): void {
     this.#around.length = 0;
     this.#starts = [];
   }
