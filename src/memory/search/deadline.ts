@@ -1,4 +1,4 @@
-/** The time of a process, replaceable in tests. */
+/** The clock and the timers of a process. Tests replace them. */
 export interface SearchClock {
   /** Milliseconds since 1970. */
   now(): number;
@@ -14,10 +14,11 @@ export const SYSTEM_CLOCK: SearchClock = {
   },
 };
 
+/** In place of a result: the deadline came first. */
 export const LATE = Symbol('late');
 const ENDED = new DOMException('The search has ended.', 'AbortError');
 
-/** The deadline of a search. It is over when its time has passed, when the caller aborts, and at the end of the search. */
+/** The deadline of a search. It is over when its time has passed, when the caller aborts, or when `end` is called. */
 export class Deadline {
   readonly #clock: SearchClock;
   readonly #end: number;
@@ -40,7 +41,7 @@ export class Deadline {
     return this.#isOver;
   }
 
-  /** Aborts when the deadline is over. Made on demand, because most searches need none. */
+  /** Aborts when the deadline is over. Made when it is first asked for: most searches need none. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
     if (this.#isOver) this.#controller.abort(ENDED);
@@ -51,14 +52,14 @@ export class Deadline {
   wait<T>(work: Promise<T>): Promise<T | typeof LATE> {
     return new Promise((resolve, reject) => {
       work.then(resolve, reject);
-      // If the work has ended as well, its result counts: its reaction was queued before.
+      // In a microtask: if the work has ended by now, its result comes before `LATE` and counts.
       const late = (): void => queueMicrotask(() => resolve(LATE));
       if (this.#isOver) late();
       else this.#waiting.push(late);
     });
   }
 
-  /** As `wait`, but for at most half of the time left: for work that the search can do without, if time is left for the search itself. */
+  /** Like `wait`, but for at most half of the time that is left. For optional steps, so that time remains for the search itself. */
   async waitHalf<T>(work: Promise<T>): Promise<T | typeof LATE> {
     let cancel!: () => void;
     const half = new Promise<typeof LATE>((resolve) => {
@@ -67,7 +68,7 @@ export class Deadline {
     return this.wait(Promise.race([work, half])).finally(cancel);
   }
 
-  /** Releases the timer. */
+  /** Ends the deadline now: aborts `signal`, resolves what waits with `LATE`, and cancels the timer. */
   readonly end = (): void => {
     this.#isOver = true;
     this.#cancelTimer();

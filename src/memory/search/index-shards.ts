@@ -16,7 +16,7 @@ const FORMAT = 1;
 /** A note may take 512 KiB, a commit 2 MiB. */
 const MAX_SHARD_BYTES = 480 * 1024;
 const SHARDS_A_COMMIT = 3;
-/** If a larger share of the entries is replaced by later ones, all shards are written again. */
+/** If later entries replace a larger share of all entries, all shards are written again. */
 const MAX_REPLACED = 0.5;
 
 interface Head {
@@ -103,6 +103,7 @@ export class IndexShards {
       const notes = written.slice(i, i + SHARDS_A_COMMIT).map((shard, j) => note(`${kept.length + i + j}`, shard));
       await store.commit(scope, notes, commitOptions);
     }
+    // A commit takes 100 operations. Shards that are not dropped here are not read, because the head does not name them.
     const dropped = this.#tags.slice(tags.length).map((_, i) => note(`${tags.length + i}`, undefined));
     await store.commit(scope, [note(HEAD, { format: FORMAT, revision, tags }), ...dropped.slice(0, 99)], commitOptions);
     return new IndexShards(revision, tags, written.at(-1), isRenewed ? all.length : count);

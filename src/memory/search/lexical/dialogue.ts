@@ -3,15 +3,16 @@ import type { Posting, TermMatches } from './term-index.ts';
 
 /** The distances of neighbours from a hit. */
 const DISTANCES = [-1, 1, -2, 2];
-/** The shares of its score that they get, in the same order. The last is for the message after a question, which may be the answer. */
+/** The shares of a hit's score that its neighbours get: one for each distance, and one for the message after a question. */
 const SHARES = [0.6, 0.6, 0.4, 0.4, 0.9];
-const ANSWER = 4;
-/** Multiplies the score of a question: it asks for what another message tells. */
+/** The index of the last share: the message after a question may be the answer. */
+const ANSWER_SHARE = 4;
+/** Multiplies the score of a message that is a question: the answer is in another message. */
 const QUESTION_FACTOR = 0.8;
 /** The end of a question. Emoji, quotes and the like may follow. */
 const QUESTION = /[?？؟]\P{L}*$/u;
-/** The most characters of an end that are read. */
-const END = 32;
+/** A question mark is looked for in so many characters at the end of a message. */
+const END_CHARACTERS = 32;
 /** The share of the best score of a session that its found messages get. */
 const SESSION_SHARE = 0.2;
 
@@ -27,12 +28,13 @@ interface DialogueSession {
   readonly messages: Map<number, Set<number>>;
 }
 
-/** Whether a memory is a message that was kept word for word. Facts that were learned from messages have nothing in common with their neighbours. */
+/** Whether a memory is a message, kept word for word. Only messages have neighbours: facts learned from one conversation are unrelated. */
 export function isMessage(memory: Memory): boolean {
   return memory['role'] !== undefined;
 }
 
-function isPlace({ sessionId, from, to }: Memory['sources'][number]): boolean {
+/** Whether a source is exactly one message of a session. */
+function isOneMessage({ sessionId, from, to }: Memory['sources'][number]): boolean {
   return sessionId !== undefined && from !== undefined && to === from + 1;
 }
 
@@ -44,19 +46,22 @@ export class DialogueMap {
   /** By number, whether a message is a question. */
   readonly #isQuestion: boolean[] = [];
   /**
-   * What stands around each memory: `[sessions, ...session, neighbours, ...(neighbour, index into SHARES)]`, with the lengths first. One list
-   * for all memories: a search reads many of them, and lists of their own are scattered over the memory of the process.
+   * For each memory its sessions and its neighbours: the number of sessions, each session's number, the number of neighbours, and for each
+   * neighbour its number and an index into `SHARES`. One list for all memories: a list for each is slower to read.
    */
   readonly #around: number[] = [];
   /** By number, where a memory's part of `#around` begins. Emptied by each change. */
   #starts: (number | undefined)[] = [];
-  // The figures of the running search. By number: the score of a memory with its shares, the most it gets for the term at hand, and whether it
-  // is a hit. And the best score of each session.
+  // Of the running search.
+  /** By number, the score of a memory with its shares. */
   readonly #scores: number[] = [];
+  /** By number, the most that a memory gets for the current term. */
   readonly #most: number[] = [];
+  /** By number, whether a memory is a hit. */
   readonly #isHit: boolean[] = [];
+  /** By the number of a session, its best score. */
   readonly #best: number[] = [];
-  /** What the last search found. */
+  /** The numbers that the last search found. */
   #found: number[] = [];
 
   add(number: number, memory: Memory): void {
@@ -64,14 +69,14 @@ export class DialogueMap {
     this.#most[number] = 0;
     this.#isHit[number] = false;
     this.#dropSurroundings();
-    const places = isMessage(memory) ? memory.sources.filter(isPlace) : [];
+    const places = isMessage(memory) ? memory.sources.filter(isOneMessage) : [];
     this.#positions[number] = places.map(({ sessionId, from }) => {
       const session = this.#sessionOf(sessionId!);
       const there = session.messages.get(from!) ?? new Set();
       session.messages.set(from!, there.add(number));
       return { session, index: from! };
     });
-    this.#isQuestion[number] = places.length > 0 && QUESTION.test(memory.text.slice(-END));
+    this.#isQuestion[number] = places.length > 0 && QUESTION.test(memory.text.slice(-END_CHARACTERS));
   }
 
   remove(number: number): void {
@@ -146,7 +151,7 @@ export class DialogueMap {
       DISTANCES.flatMap((distance, share) =>
         [...(session.messages.get(index + distance) ?? [])]
           .filter((neighbour) => neighbour !== number)
-          .map((neighbour) => [neighbour, distance === 1 && this.#isQuestion[number] ? ANSWER : share]),
+          .map((neighbour) => [neighbour, distance === 1 && this.#isQuestion[number] ? ANSWER_SHARE : share]),
       ),
     );
     const start = this.#around.push(positions.length) - 1;

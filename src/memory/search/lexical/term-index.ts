@@ -18,7 +18,7 @@ type Field = (typeof FIELDS)[number];
 export interface TermMatches {
   /** In no order. */
   readonly found: number[];
-  /** By number, the score of those that were found. It counts until the next search. */
+  /** By number, the score of those that were found. Valid until the next search. */
   readonly scores: readonly number[];
   /** The terms that count. */
   readonly postings: readonly Posting[];
@@ -37,7 +37,8 @@ export interface Posting {
  * takes several times as long.
  */
 export class TermIndex extends MiniSearch<Memory> {
-  // The figures of the running search, by number. A search never waits, so only one runs at a time.
+  // Of the running search, by number. A search never awaits, so only one runs at a time.
+  /** The last search that found a memory. */
   readonly #foundBy: number[] = [];
   readonly #matchedTerms: number[] = [];
   readonly #scores: number[] = [];
