@@ -80,7 +80,7 @@ export async function evaluateTasks(
   options: TaskEvaluation,
 ): Promise<TaskScores> {
   checkTasks(options);
-  const evaluator = await defined(ai, options.evaluator);
+  const evaluator = await definedEvaluator(ai, options.evaluator);
   const results: TaskScore[] = [];
   const failed: FailedCase[] = [];
   for (const [index, task] of options.tasks.entries()) {
@@ -110,7 +110,11 @@ function isPassed({ error, status, score }: Score): boolean {
   throw new Error('The evaluator gave a score that is neither PASS or FAIL, nor true or false: let it set a status.');
 }
 
-/** Its errors become those of `failed`. */
+/**
+ * Learns from the sessions of a task as a new user, and asks the question.
+ *
+ * @throws An error with the text for `failed`.
+ */
 async function askAfterLearning(
   manager: Learns,
   { sessions, question }: MemoryTask,
@@ -119,7 +123,7 @@ async function askAfterLearning(
   const uid = `evaluation-${randomUUID()}`;
   const scope = manager.scopeFor('user', { context: { auth: { uid } } });
   const { userId } = targetOf(scope).id as { userId?: string };
-  // It will be erased.
+  // The scope is erased below, so it must be the task's own.
   if (!userId?.includes(uid))
     throw new Error(`The manager's userId must contain auth.uid of the context; it is ${quote(userId ?? '')}.`);
   try {
@@ -157,8 +161,8 @@ function checkTasks(options: Partial<TaskEvaluation> | undefined): void {
   }
 }
 
-/** The evaluator, if Genkit has it. */
-async function defined(
+/** @throws `INVALID_ARGUMENT` if Genkit does not have the evaluator. */
+async function definedEvaluator(
   { registry }: Pick<Genkit, 'registry'>,
   evaluator: EvaluatorArgument,
 ): Promise<EvaluatorArgument> {

@@ -68,14 +68,14 @@ import type {
   QuarantinedText,
 } from './types.ts';
 
-/** The known memories with which a fact is compared. */
+/** The number of known memories that a text is compared with. */
 const NEAREST = 10;
-/** The search index of a scope is saved after so many changes. */
+/** The search index of a scope is saved when at least so many memories have changed. */
 const LEAST_SAVED = 20;
-/** Scopes for which a process keeps the uses of memories until a commit writes them. */
-const MOST_USES = 10_000;
+/** The most scopes for which a process keeps the uses of memories until a commit writes them. */
+const MOST_USED_SCOPES = 10_000;
 
-/** The scope of a call. */
+/** Options of a call for one scope. */
 export interface ScopeOption {
   /** The scope of the call. */
   scope: MemoryScope;
@@ -104,7 +104,7 @@ export class MemoryManager {
   readonly #jobs: ManagedJobs;
   /** Enqueues and saves of an index that have not ended. */
   readonly #running = new Set<Promise<unknown>>();
-  readonly #uses = new LruCache<Map<string, string>>(MOST_USES);
+  readonly #uses = new LruCache<Map<string, string>>(MOST_USED_SCOPES);
   #refused = 0;
   #isClosed = false;
 
@@ -605,7 +605,7 @@ export class MemoryManager {
     return { ...result, status: end === 'done' ? 'committed' : end };
   }
 
-  /** Memories for a job to compare facts with. Fails if the search is incomplete: a missed memory would be made twice. */
+  /** The known memories that are nearest to a text. Fails if the search is incomplete: a job would make a missed memory twice. */
   async #nearest(
     scope: MemoryScope,
     text: string,

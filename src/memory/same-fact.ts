@@ -4,7 +4,7 @@ const END = /(?<=[^\s.!。！])[\s.!。！]+$/;
 /** A character that is seen. U+2800 is the Braille pattern without dots. */
 const VISIBLE = /[^\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
-/** Before a single letter it counts. */
+/** The word "the", except before a single letter. */
 const THE = /(?<=^|\s)the (?=\p{L}{2})/gu;
 
 /**

@@ -53,7 +53,7 @@ export class Attachment implements AttachedMemory {
   /** The stores of the agents with this memory, each with the names of these agents. */
   readonly #agents = new Map<SnapshotStore, Set<string>>();
   readonly #redactions = new Set<(text: string) => Promise<string>>();
-  #hasToldNoUser = false;
+  #hasWarnedOfNoUser = false;
 
   constructor(manager: MemoryManager, parts: ManagerParts, options: AttachOptions) {
     const settings = settleAttach(options);
@@ -63,7 +63,7 @@ export class Attachment implements AttachedMemory {
     const { topics, isSuccess, triggers } = parts.pipeline;
     this.#triggers = new Triggers(parts.ingest, triggers);
     const scopesOf = (turn: MemoryTurnScope) => this.#scopesOf(turn);
-    // More than the search and the profile take together: their own deadline ends first, and returns what was found until then.
+    // Longer than the search and the profile take together: their own deadlines come first, and return what was found by then.
     this.deadlineMs = Math.min(2 * settings.deadlineMs + 1_000, LONGEST_TIMER_MS);
     this.#turnParts = {
       settings,
@@ -159,7 +159,7 @@ export class Attachment implements AttachedMemory {
     }
   }
 
-  /** Redacts a text as the agents' stores do, because a running turn has the original texts. */
+  /** Redacts a text as the agents' stores do: the messages of a running turn are not redacted yet. */
   async #redact(text: string): Promise<string> {
     let kept = text;
     for (const redact of this.#redactions) kept = await redact(kept);
@@ -186,9 +186,9 @@ export class Attachment implements AttachedMemory {
       } catch (error) {
         if (!(error instanceof GenkitError && error.status === 'UNAUTHENTICATED'))
           logger.warn(`The turn has no memories: their scope is unknown. ${describeThrown(error)}`);
-        else if (!this.#hasToldNoUser) {
+        else if (!this.#hasWarnedOfNoUser) {
           logger.warn(NO_USER_WARNING);
-          this.#hasToldNoUser = true;
+          this.#hasWarnedOfNoUser = true;
         }
         return [];
       }

@@ -40,11 +40,12 @@ export async function sessionFacts(
   const to = log.turnStarts.findLast((start) => start <= Math.min(read, kept)) ?? 0;
   if (to === 0) return undefined;
   const memories = await store.bySource(id, sessionId, options);
-  // A source has the hash at the end of the range that was read with it, except for messages that a person approved.
-  const elsewhere = new Set(note.ranges.flatMap(hashesOf));
-  for (let position = 1; position <= read; position++) elsewhere.delete(hashAt(position));
+  // A source has the hash at the end of the range that was read with it. If that is a hash of another branch or of a later message, the source
+  // is left out. An approved message has a hash that no range has, so its source counts.
+  const otherHashes = new Set(note.ranges.flatMap(hashesOf));
+  for (let position = 1; position <= read; position++) otherHashes.delete(hashAt(position));
   const isSaidBefore = ({ id: source, to = 0, sha256 }: MemorySource) =>
-    source === sessionId && to <= read && !elsewhere.has(shortHash(sha256));
+    source === sessionId && to <= read && !otherHashes.has(shortHash(sha256));
   const facts = memories.filter((memory) => holdsAt(memory, Date.now()) && memory.sources.some(isSaidBefore));
   if (facts.length === 0) return undefined;
   const texts = facts.toSorted((a, b) => compareSaid(a, b, sessionId)).map(({ text }) => text);
