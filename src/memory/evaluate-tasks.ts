@@ -60,8 +60,6 @@ export interface TaskScore {
   readonly scores: readonly Score[];
 }
 
-type Learns = Pick<MemoryManager, 'scopeFor' | 'consent' | 'ingest' | 'jobs' | 'erase'>;
-
 const OPTIONS = {
   tasks: isListOf(isObject, '{ sessions, question }'),
   answer: isFunction,
@@ -75,7 +73,7 @@ const TASK = {
 
 /** Learns from the sessions of each task, asks, and lets the evaluator judge the answer. Each task has a user of its own. */
 export async function evaluateTasks(
-  manager: Learns,
+  manager: MemoryManager,
   ai: Pick<Genkit, 'evaluate' | 'registry'>,
   options: TaskEvaluation,
 ): Promise<TaskScores> {
@@ -116,7 +114,7 @@ function isPassed({ error, status, score }: Score): boolean {
  * @throws An error with the text for `failed`.
  */
 async function askAfterLearning(
-  manager: Learns,
+  manager: MemoryManager,
   { sessions, question }: MemoryTask,
   answer: TaskEvaluation['answer'],
 ): Promise<string> {

@@ -43,9 +43,9 @@ export async function evaluateExtraction(
     const missing = [...golden.expected];
     const unexpected: string[] = [];
     for (const text of texts) {
-      const index = await firstIndex(missing, (one) => isSame(text, one));
-      if (index === undefined) unexpected.push(text);
-      else missing.splice(index, 1);
+      const match = await firstIndex(missing, (one) => isSame(text, one));
+      if (match === undefined) unexpected.push(text);
+      else missing.splice(match, 1);
     }
     matches += texts.length - unexpected.length;
     extracted += texts.length;

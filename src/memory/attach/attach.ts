@@ -62,7 +62,6 @@ export class Attachment implements AttachedMemory {
     this.#settings = settings;
     const { topics, isSuccess, triggers } = parts.pipeline;
     this.#triggers = new Triggers(parts.ingest, triggers);
-    const scopesOf = (turn: MemoryTurnScope) => this.#scopesOf(turn);
     // Longer than the search and the profile take together: their own deadlines come first, and return what was found by then.
     this.deadlineMs = Math.min(2 * settings.deadlineMs + 1_000, LONGEST_TIMER_MS);
     this.#turnParts = {
@@ -73,7 +72,7 @@ export class Attachment implements AttachedMemory {
         settings,
         topics,
         hasProcedures: isSuccess !== undefined,
-        scopesOf,
+        scopesOf: (turn) => this.#scopesOf(turn),
         findByWords: parts.findByWords,
         redact: (text) => this.#redact(text),
       }),
