@@ -76,7 +76,7 @@ export class Attachment implements AttachedMemory {
         findByWords: parts.findByWords,
         redact: (text) => this.#redact(text),
       }),
-      store: manager.store,
+      pipeline: parts.pipeline,
     };
   }
 

@@ -4,8 +4,8 @@ import { setCustomMetadataAttributes } from 'genkit/tracing';
 import { describeThrown } from '../../errors.ts';
 import { textOf } from '../../session/log/transcript.ts';
 import type { MemoryBlock, PlacedCall, SessionFacts, TurnMemory } from '../../session/turn-memory.ts';
-import type { MemoryStore } from '../../store/memory/contract.ts';
 import { isMemoryTool } from '../memory-tool-names.ts';
+import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { MemoryScope } from '../scopes.ts';
 import { withinTime } from '../within-time.ts';
 import type { MakeTools } from './memory-tools.ts';
@@ -20,7 +20,7 @@ export interface TurnParts {
   readonly settings: AttachSettings;
   readonly retrieval: Retrieval;
   readonly tools: MakeTools;
-  readonly store: MemoryStore;
+  readonly pipeline: Pick<Pipeline, 'store' | 'now'>;
 }
 
 /** One turn: searches once, and places the found memories in each model call. */
@@ -59,10 +59,10 @@ export class AttachedTurn implements TurnMemory {
     const [scope] = this.#scopes;
     const { sessionId } = this.#turn;
     if (sessionId === undefined || !scope) return undefined;
-    const { store, settings } = this.#parts;
+    const { pipeline, settings } = this.#parts;
     try {
       return await withinTime('The memory store', settings.deadlineMs, undefined, () =>
-        sessionFacts(store, scope, sessionId, messages, keepTurns),
+        sessionFacts(pipeline, scope, sessionId, messages, keepTurns),
       );
     } catch (error) {
       logger.warn(

@@ -1,11 +1,11 @@
 import type { MessageData } from 'genkit';
 import { MessageLog } from '../../session/log/message-log.ts';
 import type { SessionFacts } from '../../session/turn-memory.ts';
-import type { Memory, MemorySource, MemoryStore } from '../../store/memory/contract.ts';
+import type { Memory, MemorySource } from '../../store/memory/contract.ts';
 import { holdsAt } from '../../store/memory/version.ts';
 import { sourceNoteKey } from '../pipeline/records/learning-state.ts';
 import { hashesOf, hashInRange, parseSourceNote, shortHash, unreadRanges } from '../pipeline/records/ranges.ts';
-import { NOTES } from '../pipeline/pipeline.ts';
+import { NOTES, type Pipeline } from '../pipeline/pipeline.ts';
 import { targetOf, type MemoryScope } from '../scopes.ts';
 
 /**
@@ -16,7 +16,7 @@ import { targetOf, type MemoryScope } from '../scopes.ts';
  * @param keepTurns Turns before the current one that the facts do not replace.
  */
 export async function sessionFacts(
-  store: MemoryStore,
+  { store, now }: Pick<Pipeline, 'store' | 'now'>,
   scope: MemoryScope,
   sessionId: string,
   messages: readonly MessageData[],
@@ -46,7 +46,7 @@ export async function sessionFacts(
   for (let position = 1; position <= read; position++) otherHashes.delete(hashAt(position));
   const isSaidBefore = ({ id: source, to = 0, sha256 }: MemorySource) =>
     source === sessionId && to <= read && !otherHashes.has(shortHash(sha256));
-  const facts = memories.filter((memory) => holdsAt(memory, Date.now()) && memory.sources.some(isSaidBefore));
+  const facts = memories.filter((memory) => holdsAt(memory, now()) && memory.sources.some(isSaidBefore));
   if (facts.length === 0) return undefined;
   const texts = facts.toSorted((a, b) => compareSaid(a, b, sessionId)).map(({ text }) => text);
   return { texts, to, sha256: log.prefixHash(to) };

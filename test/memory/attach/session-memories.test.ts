@@ -1,5 +1,6 @@
 /** The strategy `sessionMemories`: what was learned from a session stands in place of the messages it was learned from. */
 import { contextWindow, sessionMemories, type ContextReport, type ContextWindowOptions } from 'genkitx-agents/context';
+import type { MemoryManagerOptions } from 'genkitx-agents/memory';
 import { describe, expect, test, vi } from 'vitest';
 import { contextReportOf } from '../../context/support/context-reports.ts';
 import { until } from '../pipeline/support.ts';
@@ -10,9 +11,9 @@ const likes = ({ messages }: { messages: readonly { content: { text?: string }[]
     content.flatMap(({ text = '' }) => (text.startsWith('I like') ? [text.replace('I like', 'The user likes')] : [])),
   );
 
-function setUp(everyTurns = 3) {
+function setUp(everyTurns = 3, options: Partial<MemoryManagerOptions> = {}) {
   return agentWithMemory({
-    memory: { model: undefined, extract: likes, generate: { everyTurns, onIdleMs: false } },
+    memory: { model: undefined, extract: likes, generate: { everyTurns, onIdleMs: false }, ...options },
     attach: { placement: { memories: 'tool' }, tools: [] },
     context: contextWindow({ history: [sessionMemories({ keepTurns: 1 })] }),
   });
@@ -34,6 +35,23 @@ describe('sessionMemories', () => {
     const report = await contextReportOf(sessions, talk.snapshotId!);
     expect(report).toMatchObject({ summary: { to: 4 }, sent: [[4, 6]], dropped: [] });
     expect(talk.messages).toHaveLength(8);
+  });
+
+  test('takes the facts that hold by the clock of the manager', async () => {
+    const expiresAt = '2021-01-01T00:00:00Z';
+    const { memories, said, chat } = setUp(3, {
+      now: () => Date.parse('2020-01-01T00:00:00Z'),
+      extract: (request) => likes(request).map((text) => ({ text, expiresAt })),
+    });
+    const talk = chat();
+    for (const text of ['I like tea.', 'How are you?', 'I like rum.']) await talk.send(text);
+    const asOf = '2020-01-02T00:00:00Z';
+    const known = async () =>
+      (await memories.query({ scope: 'user', appName: 'default', userId: 'ada' }, { asOf })).items;
+    await vi.waitFor(async () => expect(await known()).toHaveLength(2));
+    await talk.send('What is next?');
+    const lines = linesOf(said.requests.at(-1)!);
+    expect(lines[1]).toContain('| - The user likes tea.\n| - The user likes rum.');
   });
 
   test('sends everything while nothing was learned', async () => {
