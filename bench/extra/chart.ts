@@ -46,7 +46,9 @@ export async function drawChart({ title, unit, series }: Chart): Promise<string>
       Plot.text(labels, { ...at, text: 'who', fill: 'who', textAnchor: 'start', dx: 6 }),
     ],
   });
-  return svg.outerHTML.replace('<svg ', '<svg xmlns="http://www.w3.org/2000/svg" ');
+  const drawn = svg.outerHTML.replace('<svg ', '<svg xmlns="http://www.w3.org/2000/svg" ');
+  // Tenths of a pixel: the package has these pictures.
+  return drawn.replaceAll(/\d+\.\d{4,}/g, (number) => String(Math.round(10 * Number(number)) / 10));
 }
 
 /** Heights of a label and of the axis, in pixels. */
