@@ -3,6 +3,7 @@ import { genkit } from 'genkitx-agents';
 import {
   InMemoryMemoryStore,
   memoryManager,
+  type Memory,
   type MemoryManagerOptions,
   type MemoryReport,
   type MemoryStore,
@@ -63,6 +64,12 @@ export function user(text: string): MessageData {
 
 export function model(text: string): MessageData {
   return { role: 'model', content: [{ text }] };
+}
+
+/** All memories of the user, also those that do not hold. */
+export async function all(store: MemoryStore): Promise<Memory[]> {
+  const { items } = await store.query(ID, { filter: { includeInvalid: true }, k: 1000 });
+  return items.map(({ memory }) => memory);
 }
 
 /** The texts of the memories that hold, sorted. */

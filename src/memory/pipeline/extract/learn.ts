@@ -128,7 +128,7 @@ async function extract(
   at: string,
   summary: string | undefined,
 ): Promise<Extracted> {
-  const found = await extractRaw(pipeline, context, placed, at, summary);
+  const found = await extractUnredacted(pipeline, context, placed, at, summary);
   const { redact } = pipeline;
   return {
     ...found,
@@ -137,7 +137,7 @@ async function extract(
   };
 }
 
-async function extractRaw(
+async function extractUnredacted(
   { extract: extractor, topics, limits, summary: keepsSummary }: Pipeline,
   { scope, ask, signal }: LearnContext,
   placed: readonly PlacedMessage[],

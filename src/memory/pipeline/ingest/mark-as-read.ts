@@ -46,8 +46,8 @@ export async function rangesOf(
   const add = (sessionId: string, ranges: readonly ReadRange[]) =>
     found.set(sessionId, [...(found.get(sessionId) ?? []), ...ranges]);
   const one = only ?? (id.scope === 'session' ? id.sessionId : undefined);
-  const isAnyAgents = one !== undefined || id.scope === 'user';
-  for (const place of isAnyAgents ? Array.from(stores, (store) => ({ store })) : sessions) {
+  const isOfAnyAgent = one !== undefined || id.scope === 'user';
+  for (const place of isOfAnyAgent ? Array.from(stores, (store) => ({ store })) : sessions) {
     try {
       for await (const sessionId of sessionIdsAt(place, work, one))
         await rangesIn(place.store, work, sessionId).then((ranges) => add(sessionId, ranges), onError);

@@ -1,0 +1,73 @@
+/** What is too large for one commit or one note. */
+import { describe, expect, test } from 'vitest';
+import { all, extraction, ID, model as says, operations, setUp, textsOf, user } from './support.ts';
+
+describe('what is larger than a commit', () => {
+  test('is split, and the model is asked once', async () => {
+    const many = Array.from({ length: 75 }, (_, i) => `The user owns book number ${i}.`);
+    let fail = true;
+    const { memory, model, scope, store, clock } = setUp({
+      replies: [extraction(...many)],
+      otherwise: () => {
+        if (fail) throw new Error('The model is down.');
+        return operations();
+      },
+    });
+    const { status } = await memory.ingest({
+      scope,
+      source: { id: 's' },
+      messages: [user('My books: ...')],
+      wait: true,
+    });
+    expect(status).toBe('failed');
+    expect(await textsOf(store)).toHaveLength(30);
+    fail = false;
+    clock.now += 10_000;
+    await memory.ingest({ scope, source: { id: 'other' }, memories: ['x'], wait: true });
+    expect((await textsOf(store)).filter((text) => text.startsWith('The user owns'))).toHaveLength(75);
+    const extractions = model.requests.filter(({ messages }) => JSON.stringify(messages).includes('My books'));
+    expect(extractions).toHaveLength(1);
+    expect(JSON.stringify((await store.notes(ID, 'pipeline')).notes)).not.toContain('book number');
+  });
+
+  test.each([
+    [200, 1_800],
+    [1_000, 500],
+  ])('and larger than a note is kept as well: %d facts of %d characters', async (count, length) => {
+    const paragraphs = Array.from({ length: count }, (_, i) => `${i} ${'x'.repeat(length)}`);
+    const { memory, scope, store, reports } = setUp({ extract: () => paragraphs, model: undefined });
+    await memory.ingest({ scope, source: { id: 's' }, messages: [user('My book: ...')], wait: true });
+    expect(reports).toMatchObject([{ type: 'committed', changes: { created: count } }]);
+    expect(await textsOf(store)).toEqual(paragraphs.toSorted());
+    expect(JSON.stringify((await store.notes(ID, 'pipeline')).notes)).not.toContain('xxx');
+  });
+
+  test('and so are facts whose memories have so many sources that a commit can not hold them', async () => {
+    const { memory, scope, store } = setUp({ model: undefined, worker: false });
+    const memories = Array.from({ length: 20 }, (_, i) => `${i} ${'x'.repeat(20_000)}`);
+    // 20 memories with 6 sources of 20 kB take 2.4 MB.
+    for (let night = 1; night <= 6; night++) {
+      const given = { scope, source: { id: `night ${night}` }, memories, wait: true };
+      expect(await memory.ingest(given)).toMatchObject({ status: 'committed' });
+    }
+    const kept = await all(store);
+    expect(kept.map(({ sources }) => sources.length)).toEqual(memories.map(() => 6));
+  });
+
+  test('many messages become several jobs, and verbatim each message a memory', async () => {
+    const { memory, model, scope, store } = setUp();
+    const messages = Array.from({ length: 100 }, (_, i) => (i % 2 ? says(`Answer ${i}`) : user(`Question ${i}`)));
+    const result = await memory.ingest({ scope, source: { id: 'chat' }, messages, extract: 'verbatim', wait: true });
+    expect(result.jobIds).toHaveLength(4);
+    const kept = await all(store);
+    expect(kept).toHaveLength(100);
+    expect(kept.find(({ text }) => text === 'Answer 41')).toMatchObject({
+      role: 'model',
+      sources: [{ from: 41, to: 42, sessionId: 'chat' }],
+    });
+    expect(model.requests).toHaveLength(0);
+    expect(
+      await memory.ingest({ scope, source: { id: 'chat' }, messages, extract: 'verbatim', wait: true }),
+    ).toMatchObject({ status: 'known' });
+  });
+});
