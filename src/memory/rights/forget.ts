@@ -21,7 +21,7 @@ import { MalformedAnswerError, modelAsker, vectorsOf, type AskModel } from '../p
 import { readLearningState, sourceNoteOperation, splitOperation } from '../pipeline/records/learning-state.ts';
 import { quarantinedOf } from '../pipeline/records/quarantine-note.ts';
 import { removeTexts } from './review.ts';
-import { withoutDeadJob, withRange } from '../pipeline/records/ranges.ts';
+import { withoutDeadJob, withRange, type SourceNote } from '../pipeline/records/ranges.ts';
 import { coversRange, parseJobInput } from '../pipeline/records/job-input.ts';
 import { NOTES, type Pipeline } from '../pipeline/pipeline.ts';
 import { jobsOf, memoriesOf } from '../pipeline/records/list-all.ts';
@@ -72,6 +72,7 @@ export class SourceRemoval {
   readonly #removeJob: MemoryWorker['remove'];
   /** `undefined`: there is no model, or it does not answer. */
   #ask: AskModel | undefined;
+  readonly #jobIds: string[] = [];
   readonly #counts: ForgottenSource = { removed: 0, regenerated: 0, reinstated: 0, jobs: 0, quarantined: 0 };
   /** Memories that were made again, by what they were made of: a plan that is made again does not ask the model again. */
   readonly #made = new Map<string, PutMemory>();
@@ -97,7 +98,7 @@ export class SourceRemoval {
   async runWaiting(): Promise<void> {
     await this.#forgetJobs();
     await this.#forgetTexts();
-    await this.#finish([]);
+    await this.#finish();
   }
 
   #isForgotten({ id, snapshotId }: Pick<MemorySource, 'id' | 'snapshotId'>): boolean {
@@ -107,7 +108,7 @@ export class SourceRemoval {
     );
   }
 
-  /** Removes the jobs that read the source; from here on they can't commit. Their messages count as read, so they are not learned again. */
+  /** Removes the jobs that read the source. Their messages count as read first, so that nothing learns from them again. */
   async #forgetJobs(): Promise<void> {
     const { id, options } = this.#work;
     const jobs: MemoryJob[] = [];
@@ -115,7 +116,14 @@ export class SourceRemoval {
       if (job.sourceId === this.#forgotten.sourceId && this.#isForgotten(parseJobInput(job).source)) jobs.push(job);
     }
     if (jobs.length === 0) return;
-    await this.#changeSourceNote(jobs);
+    this.#jobIds.push(...jobs.map((job) => job.id));
+    const read = jobs.map(parseJobInput).filter(coversRange);
+    await this.#changeSourceNote((note) =>
+      this.#jobIds.reduce(
+        withoutDeadJob,
+        read.reduce((next, { range }) => withRange(next, range), note),
+      ),
+    );
     const deadline = this.#pipeline.now() + 2 * this.#pipeline.limits.leaseMs;
     for (const job of jobs) {
       while (!(await this.#removeJob(job, options))) {
@@ -125,20 +133,6 @@ export class SourceRemoval {
       }
       this.#counts.jobs++;
     }
-  }
-
-  async #changeSourceNote(jobs: readonly MemoryJob[]): Promise<void> {
-    await commitPlan(this.#pipeline, this.#work, async () => {
-      const { note, revision } = await readLearningState(this.#pipeline, this.#work, this.#forgotten.sourceId);
-      const read = jobs.map(parseJobInput).filter(coversRange);
-      const marked = read.reduce((next, { range }) => withRange(next, range), note);
-      const next = {
-        ...jobs.reduce((one, { id }) => withoutDeadJob(one, id), marked),
-        // Those of an earlier call that did not end are still to be forgotten.
-        forgottenJobs: [...new Set([...(note.forgottenJobs ?? []), ...jobs.map(({ id }) => id)])],
-      };
-      return { revision, steps: [[sourceNoteOperation(this.#forgotten.sourceId, next)]] };
-    });
   }
 
   async #forgetTexts(): Promise<void> {
@@ -280,24 +274,22 @@ export class SourceRemoval {
     }
   }
 
-  /**
-   * Removes the remaining candidates of forgotten jobs, and lets jobs of the source commit again. The note of the source changes the scope's
-   * revision, so that no running job writes what it made of a removed summary.
-   *
-   * @param more Goes into the same commit.
-   */
-  async #finish(more: readonly MemoryOperation[]): Promise<void> {
+  /** Removes the remaining candidates of the jobs, and changes the note of the source. */
+  async #changeSourceNote(
+    change: (note: SourceNote) => SourceNote,
+    more: readonly MemoryOperation[] = [],
+  ): Promise<void> {
+    const { sourceId } = this.#forgotten;
     await commitPlan(this.#pipeline, this.#work, async () => {
-      const { note, revision } = await readLearningState(this.#pipeline, this.#work, this.#forgotten.sourceId);
-      const { forgottenJobs = [], ...rest } = note;
-      return {
-        revision,
-        steps: [
-          ...forgottenJobs.map((jobId) => [splitOperation(jobId, undefined)]),
-          [...more, sourceNoteOperation(this.#forgotten.sourceId, { ...rest, seen: [] })],
-        ],
-      };
+      const { note, revision } = await readLearningState(this.#pipeline, this.#work, sourceId);
+      const splits = this.#jobIds.map((id) => [splitOperation(id, undefined)]);
+      return { revision, steps: [...splits, [...more, sourceNoteOperation(sourceId, change(note))]] };
     });
+  }
+
+  /** Lets the source's facts be given again. The changed revision keeps running jobs from writing what they made of a removed summary. */
+  async #finish(more: readonly MemoryOperation[] = []): Promise<void> {
+    await this.#changeSourceNote((note) => ({ ...note, seen: [] }), more);
   }
 }
 

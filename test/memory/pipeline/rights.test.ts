@@ -470,6 +470,31 @@ test('forgetSource waits for the worker of another process that has taken the jo
   expect(await memory.jobs.list()).toEqual([]);
 });
 
+test('forgetSource ends a job of several commits, whose worker stood still between them past its lease', async () => {
+  const store = new InMemoryMemoryStore();
+  const extract = () => range(0, 45).map((i) => `The user likes canary ${i}.`);
+  const { memory, scope, clock } = setUp({ model: undefined, store, extract });
+  const { memory: other } = setUp({ model: undefined, store, now: () => clock.now, worker: false });
+  const commit = store.commit.bind(store);
+  let go: (() => void) | undefined;
+  vi.spyOn(store, 'commit').mockImplementation(async (...call) => {
+    const result = await commit(...call);
+    const isFirst = call[1].some(({ op }) => op === 'put') && go === undefined;
+    if (isFirst) await new Promise<void>((resolve) => (go = resolve));
+    return result;
+  });
+  const messages = [user('I like birds.')];
+  const ingested = memory.ingest({ scope, source: { id: 'a' }, messages, wait: true });
+  await until(() => go !== undefined);
+  expect(await everything(store)).toContain('canary 44');
+  clock.now += 61_000;
+  expect(await other.forgetSource({ scope, source: 'a' })).toMatchObject({ removed: 30, jobs: 1 });
+  expect(await everything(store)).not.toContain('canary');
+  go!();
+  await ingested;
+  expect(await everything(store)).not.toContain('canary');
+});
+
 test('export has everything of the scope, and erase leaves nothing', async () => {
   const { memory, scope, store } = setUp({ model: undefined });
   await memory.consent.set(scope, 'on');

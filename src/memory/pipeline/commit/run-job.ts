@@ -39,7 +39,7 @@ const USE_INTERVAL_MS = 86_400_000;
 export type JobOutcome = 'done' | 'dropped' | 'lost';
 
 /** Why a job is removed without a further commit of memories. */
-type DropReason = 'erased' | 'no-consent' | 'forgotten' | 'known';
+type DropReason = 'erased' | 'no-consent' | 'known';
 
 /** The candidates of a commit, compared with the known memories. */
 interface Compared extends Consolidated {
@@ -123,10 +123,9 @@ class JobRun {
     });
   }
 
-  #reasonToDrop({ consent, note, epoch }: LearningState): DropReason | undefined {
+  #reasonToDrop({ consent, epoch }: LearningState): DropReason | undefined {
     if (epoch !== this.#input.epoch) return 'erased';
-    if (consent === 'off') return 'no-consent';
-    return note.forgottenJobs?.includes(this.#work.job.id) ? 'forgotten' : undefined;
+    return consent === 'off' ? 'no-consent' : undefined;
   }
 
   /** The parts of the input that no other job has read yet, and no dead job keeps. */

@@ -14,8 +14,7 @@ export async function noteDeadJob(pipeline: Pipeline, job: MemoryJob, options: S
   const target = targetOf(memoryScope(job.scope, options.context));
   await commitPlan(pipeline, target, async () => {
     const { revision, note, epoch } = await readLearningState(pipeline, target, job.sourceId);
-    const isKept = epoch === input.epoch && !note.forgottenJobs?.includes(job.id);
     const next = withDeadJob(note, { ...range, jobId: job.id, task });
-    return { revision, steps: isKept ? [[sourceNoteOperation(job.sourceId, next)]] : [] };
+    return { revision, steps: epoch === input.epoch ? [[sourceNoteOperation(job.sourceId, next)]] : [] };
   });
 }

@@ -47,8 +47,6 @@ export interface SourceNote {
   readonly seen: readonly string[];
   /** What dead jobs keep from other jobs, each message by one of them. At most {@link MOST_DEAD}; the oldest go first. */
   readonly deadJobs?: readonly DeadJob[];
-  /** Jobs that must not commit, while the source is being forgotten. */
-  readonly forgottenJobs?: readonly string[];
 }
 
 const UNREAD: SourceNote = { version: 1, ranges: [], seen: [] };
