@@ -16,6 +16,8 @@ const MAX_SOURCE_BYTES = 128 * 1024;
 export class WorkingMemories {
   readonly #memories = new Map<string, MemoryDraft>();
   readonly #touched = new Set<string>();
+  /** By text, its {@link sameFactKey}: each candidate is compared with all memories. */
+  readonly #keys = new Map<string, string>();
   readonly #maxInvalidations: number;
   readonly #now: string;
   /** `MemorySource.sha256` of statements whose own source has stated something else since. */
@@ -49,10 +51,10 @@ export class WorkingMemories {
    * memory with a key only the text is compared: its sources may state different facts.
    */
   findSame({ text, kind, data }: Candidate): MemoryDraft | undefined {
-    const key = sameFactKey(text);
+    const key = this.#keyOf(text);
     const hasOther = (known: unknown) => known !== undefined && data !== undefined && !jsonEqual(known, data);
     const isSame = (statement: string, known: unknown) =>
-      sameFactKey(statement) === key && !(kind === 'procedural' && hasOther(known));
+      this.#keyOf(statement) === key && !(kind === 'procedural' && hasOther(known));
     return [...this.#memories.values()].find(
       (memory) =>
         memory.validTo === undefined &&
@@ -60,6 +62,12 @@ export class WorkingMemories {
         (isSame(memory.text, memory.data) ||
           (memory['key'] === undefined && memory.sources.some((source) => isSame(source.statement, source.data)))),
     );
+  }
+
+  #keyOf(text: string): string {
+    const key = this.#keys.get(text) ?? sameFactKey(text);
+    this.#keys.set(text, key);
+    return key;
   }
 
   create(candidate: Candidate, members: Partial<MemoryDraft> = {}): string {
