@@ -189,7 +189,7 @@ export type ContextWindow = {
   openTurn(scope: WindowScope): TurnWindow;
 
   /** Notes an agent that uses the window, for {@link compactIdle}. @internal */
-  serve(agent: ServedAgent): void;
+  serve(agent: WindowedAgent): void;
 
   /** Summarizes the messages that no summary of the session covers. Returns whether a summary was made. @internal */
   compactSession(
@@ -199,7 +199,7 @@ export type ContextWindow = {
 };
 
 /** An agent with a window. */
-export interface ServedAgent {
+export interface WindowedAgent {
   /** The registry of the agent. */
   readonly registry: Registry;
   /** The name of the agent. */

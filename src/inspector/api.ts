@@ -56,9 +56,9 @@ export interface InspectorReads {
   /** The memories that fit a text best, with the parts of their scores. */
   'memory/search': { asks: MemorySearchQuery; answers: MemorySearchResult };
   /** A memory and all its revisions. */
-  'memory/show': { asks: MemoryQuery; answers: MemoryView };
+  'memory/show': { asks: MemoryIdQuery; answers: MemoryView };
   /** The messages from which a memory was learned, for one of its sources. */
-  'memory/source': { asks: MemoryQuery & { source: number }; answers: SourceView };
+  'memory/source': { asks: MemoryIdQuery & { source: number }; answers: SourceView };
   /** Texts of the quarantine, which wait for a decision. */
   'memory/quarantine': { asks: ScopeQuery; answers: { items: QuarantinedText[] } };
   /** Jobs of the tenant, oldest first; `state: 'dead'` are the dead letters. */
@@ -158,7 +158,7 @@ export interface SessionsQuery extends PageQuery {
 }
 
 /** A page of sessions. */
-export interface SessionsPage extends Page<SessionLine> {
+export interface SessionsPage extends Page<SessionRow> {
   /**
    * How many sessions were read for this page. With conditions a page may have more items than `limit`, or fewer, or none, and still a
    * `nextCursor`: a request reads at most 5,000 sessions.
@@ -167,7 +167,7 @@ export interface SessionsPage extends Page<SessionLine> {
 }
 
 /** One session in the list. */
-export interface SessionLine extends SessionSummary {
+export interface SessionRow extends SessionSummary {
   /** Input and output tokens of all its turns and summaries together. Omitted: unknown. */
   tokens?: number;
 }
@@ -260,7 +260,7 @@ export interface SnapshotView {
   contextReport?: ContextReport;
   /** The usage of the turn's model calls by name, for example `inputTokens`. */
   usage?: UsageSum;
-  /** All other members of the snapshot, as stored. The session's title, owner and agent are in {@link SessionLine}. */
+  /** All other members of the snapshot, as stored. The session's title, owner and agent are in {@link SessionRow}. */
   more: { [member: string]: unknown };
   /** Size of the state as JSON, in bytes. */
   stateBytes: number;
@@ -447,7 +447,7 @@ export interface MemorySearchQuery extends ScopeQuery {
 }
 
 /** Names a memory. */
-export interface MemoryQuery extends ScopeQuery {
+export interface MemoryIdQuery extends ScopeQuery {
   /** The memory. */
   id: string;
 }
@@ -508,7 +508,7 @@ export interface LiveQuery extends TenantQuery {
 /** The events of `api/live`, by name. */
 export interface LiveEvents {
   /** Sessions that were written, in no order. They replace the lines of the same ids. */
-  sessions: { items: SessionLine[] };
+  sessions: { items: SessionRow[] };
   /** New or changed snapshots, parents first. They replace the nodes of the same ids. */
   nodes: { nodes: TreeNode[] };
   /** With `follow`: the latest leaf. `messagesFrom` is the number of messages in common with the leaf of the poll before. */

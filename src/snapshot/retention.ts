@@ -2,7 +2,7 @@ import { invalidArgument } from '../errors.ts';
 import type { SessionTree, SnapshotNode } from './session-tree.ts';
 
 /** The part of a retention policy that concerns the inside of one session; see `PrunePolicy`. */
-export interface RetentionPolicy {
+export interface SessionRetention {
   maxAgeMs?: number;
   idleMs?: number;
   maxChainLength?: number;
@@ -12,7 +12,7 @@ export interface RetentionPolicy {
 export type RetentionPlan = { readonly whole: true } | { readonly whole: false; readonly remove: readonly string[] };
 
 /** @throws `INVALID_ARGUMENT` for an unknown or impossible member, or a policy that names nothing. */
-export function assertPolicy(policy: RetentionPolicy): void {
+export function assertPolicy(policy: SessionRetention): void {
   if (typeof policy !== 'object' || policy === null) throw invalidArgument('prune needs a policy object.');
   const known = ['maxAgeMs', 'idleMs', 'maxChainLength'] as const;
   const unknown = Object.keys(policy).find((key) => !(known as readonly string[]).includes(key));
@@ -35,7 +35,7 @@ export function assertPolicy(policy: RetentionPolicy): void {
 }
 
 /** What `policy` removes of a session. `nowMs` is compared with the snapshots' own times; a time that can't be read is never old. */
-export function planRetention(tree: SessionTree<SnapshotNode>, policy: RetentionPolicy, nowMs: number): RetentionPlan {
+export function planRetention(tree: SessionTree<SnapshotNode>, policy: SessionRetention, nowMs: number): RetentionPlan {
   if (policy.idleMs !== undefined && isIdle(tree, nowMs - policy.idleMs)) return { whole: true };
   const remove = new Set<string>();
   if (policy.maxAgeMs !== undefined) addOld(tree, nowMs - policy.maxAgeMs, remove);

@@ -24,7 +24,7 @@ export interface WriteOptions {
 }
 
 /** A state that a diff can start from. */
-export interface Origin {
+export interface DiffOrigin {
   readonly state: Json;
   /** The number of diffs from the last checkpoint to it; 0: it is a checkpoint. */
   readonly depth: number;
@@ -36,7 +36,7 @@ export interface Origin {
  *
  * @param parent The parent's state; `undefined` when there is none to build on.
  */
-export function planNew(state: Json, parent: Origin | undefined, options: WriteOptions): WritePlan {
+export function planNew(state: Json, parent: DiffOrigin | undefined, options: WriteOptions): WritePlan {
   if (parent && parent.depth + 1 < options.interval) {
     const patch = patchText(diff(parent.state, state));
     if (isSmaller(patch.length, state)) return { kind: 'on-parent', patch, depth: parent.depth + 1 };

@@ -31,7 +31,7 @@ import { deleteSession, prune } from './remove/remove-snapshots.ts';
 import { ScopeRecords } from './records/scope-records.ts';
 import { Save } from './save/save-snapshot.ts';
 import { SessionRecords } from './records/session-records.ts';
-import type { Session } from './session.ts';
+import type { FileSession } from './session.ts';
 import { TenantSessions } from './tenant-sessions.ts';
 import type { TenantWatch } from './watch/tenant-watch.ts';
 
@@ -147,8 +147,8 @@ export class FileTenantStore<S> implements TenantStore<S> {
     // Empty caches, so that everything is read from the disk.
     const fresh = {
       states: new LruCache<KnownState>(MOST_CHECKED),
-      sessions: new LruCache<Session>(1),
-      homes: new LruCache<Session>(1),
+      sessions: new LruCache<FileSession>(1),
+      homes: new LruCache<FileSession>(1),
     };
     const tenant = new TenantSessions({ ...shared, ...fresh }, folder.tenant, finish);
     return this.#runner.change({ what: 'Checking' }, () => new TenantCheck(tenant, check).run());

@@ -33,7 +33,7 @@ export interface SessionHome {
   /** What the files of the tenant's snapshots say, by session. */
   scan(): Promise<ReadonlyMap<string, ScannedSession>>;
   /** Finishes the operation of the log's last line, a part of which may be done. Called under the session's lock. */
-  finish(session: Session, line: LogLine): Promise<void>;
+  finish(session: FileSession, line: LogLine): Promise<void>;
 }
 
 /**
@@ -43,7 +43,7 @@ export interface SessionHome {
  * A first save appends its line to the log, then commits by moving the snapshot's file into its place, and appends `done` when all of its
  * work is complete. So only the last line can be of a save without a commit, until the next writer cuts it off.
  */
-export class Session {
+export class FileSession {
   readonly tenant: SessionHome;
   readonly id: string;
   /** The folder of the session's log, its shards and kept states. */
@@ -483,7 +483,7 @@ export interface Announcement {
 }
 
 /** The head of a snapshot's file; `undefined`: it can't be read. */
-export function headUnlessDamaged(session: Session, node: IndexNode): SnapshotHead | undefined {
+export function headUnlessDamaged(session: FileSession, node: IndexNode): SnapshotHead | undefined {
   try {
     return session.head(node);
   } catch (error) {

@@ -10,7 +10,7 @@ import type { SnapshotHead } from './format/snapshot-file.ts';
 import type { KnownState } from '../chain/written-state.ts';
 import type { StateCache } from './read/read-snapshot.ts';
 import { scanTenant, type ScannedSession } from './read/scan-tenant.ts';
-import { newNonce, Session, type SessionHome } from './session.ts';
+import { newNonce, FileSession, type SessionHome } from './session.ts';
 import { LOG, TenantFolder } from './tenant-folder.ts';
 
 /** What all tenants of a store have in common. */
@@ -18,9 +18,9 @@ export interface Shared {
   readonly folder: StoreFolder;
   readonly states: StateCache;
   /** By the path of their folders. */
-  readonly sessions: LruCache<Session>;
+  readonly sessions: LruCache<FileSession>;
   /** The sessions that snapshots were last found in, by the paths of their files. */
-  readonly homes: LruCache<Session>;
+  readonly homes: LruCache<FileSession>;
   readonly checkpointInterval: number;
   readonly maxPersistedChainLength: number | undefined;
   readonly rejectBranching: boolean;
@@ -44,32 +44,32 @@ export class TenantSessions implements SessionHome {
   isNew = false;
   #scan: { readonly stamp: string; readonly result: Promise<Map<string, ScannedSession>> } | undefined;
 
-  constructor(shared: Shared, name: string, finish: (session: Session, line: LogLine) => Promise<void>) {
+  constructor(shared: Shared, name: string, finish: (session: FileSession, line: LogLine) => Promise<void>) {
     this.shared = shared;
     this.folder = new TenantFolder(shared.folder, name, shared.encryption);
     this.finish = finish;
   }
 
   /** Answers the session as it is remembered; `refresh` brings it up to date. */
-  session(sessionId: string): Session {
+  session(sessionId: string): FileSession {
     const path = this.folder.session(sessionId);
     const known = this.shared.sessions.get(path);
     if (known) return known;
-    const session = new Session(this, sessionId);
+    const session = new FileSession(this, sessionId);
     this.shared.sessions.set(path, session, 1);
     return session;
   }
 
   /** Keeps a session in memory; call it when the session was used. A large one takes the room of many. */
-  keep(session: Session): void {
+  keep(session: FileSession): void {
     this.shared.sessions.set(session.path, session, Math.min(session.index.tree.size + 1, MOST_SNAPSHOTS));
   }
 
-  homeOf(snapshotId: string): Session | undefined {
+  homeOf(snapshotId: string): FileSession | undefined {
     return this.shared.homes.get(this.folder.snapshot(snapshotId));
   }
 
-  noteHome(snapshotId: string, session: Session): void {
+  noteHome(snapshotId: string, session: FileSession): void {
     this.shared.homes.set(this.folder.snapshot(snapshotId), session, 1);
   }
 
@@ -81,7 +81,7 @@ export class TenantSessions implements SessionHome {
   }
 
   /** The session of a name; `undefined`: neither its log nor a snapshot tells its id. */
-  async sessionOfName(name: string): Promise<Session | undefined> {
+  async sessionOfName(name: string): Promise<FileSession | undefined> {
     const id = this.#idInLog(name) ?? [...(await this.scan()).keys()].find((one) => fileNameOf(one) === name);
     return id === undefined ? undefined : this.session(id);
   }

@@ -6,7 +6,7 @@ import type { SnapshotMetadata } from '../../snapshot/snapshot.ts';
 /** Page size of lists. */
 const LIMIT = 1000;
 
-export interface FindOptions {
+export interface FindRunsOptions {
   context: ActionContext | undefined;
   /** Only sessions written after this time, in ms since 1970. Default: all sessions. */
   since?: number;
@@ -21,7 +21,10 @@ export type SessionLists = Pick<SnapshotStore, 'listSessions' | 'listSnapshots'>
  * For a session with one leaf the session list is sufficient. A session with several leaves is read snapshot by snapshot, since each branch may
  * have a run. It does not find a run whose last turn was ended in place of its dead owner, for example by an abort.
  */
-export async function* findPendingLeaves(store: SessionLists, { context, since }: FindOptions): AsyncGenerator<string> {
+export async function* findPendingLeaves(
+  store: SessionLists,
+  { context, since }: FindRunsOptions,
+): AsyncGenerator<string> {
   let cursor: string | undefined;
   do {
     const page = await store.listSessions({ context, limit: LIMIT, ...(cursor !== undefined && { cursor }) });

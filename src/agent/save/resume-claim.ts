@@ -20,7 +20,7 @@ interface ClaimRecord {
 type Claimed<State> = SessionSnapshot<State> & { resumption?: ClaimRecord };
 
 /** The turn that asks for the claim, and the snapshot whose interrupted tools it runs. */
-export interface ClaimRequest<State> {
+export interface ResumeClaimRequest<State> {
   agent: AgentDefinition<State>;
   store: SessionStore<State>;
   /** The snapshot in which the interrupt was first saved. */
@@ -36,7 +36,7 @@ export interface ClaimRequest<State> {
  * claim ends with a turn that fails or whose process died; after that it is final, however the turn ends.
  */
 export class ResumeClaim<State> {
-  readonly #request: ClaimRequest<State>;
+  readonly #request: ResumeClaimRequest<State>;
   readonly #owner: string;
   readonly #timer: NodeJS.Timeout;
   #starting: Promise<void> | undefined;
@@ -44,7 +44,7 @@ export class ResumeClaim<State> {
   #isRefused = false;
   #isOver = false;
 
-  private constructor(request: ClaimRequest<State>, owner: string) {
+  private constructor(request: ResumeClaimRequest<State>, owner: string) {
     this.#request = request;
     this.#owner = owner;
     this.#timer = setInterval(() => void this.#renew(), request.agent.background.heartbeatIntervalMs);
@@ -52,7 +52,7 @@ export class ResumeClaim<State> {
   }
 
   /** @throws `FAILED_PRECONDITION` when another turn has run the tools or is running them. */
-  static async take<State>(request: ClaimRequest<State>): Promise<ResumeClaim<State>> {
+  static async take<State>(request: ResumeClaimRequest<State>): Promise<ResumeClaim<State>> {
     const owner = reserveSnapshotId();
     const ours = (): ClaimRecord => ({ by: request.turnId, owner, at: new Date().toISOString() });
     let isGone = false;
@@ -129,7 +129,7 @@ export class ResumeClaim<State> {
 
 /** Whether the turn that holds the claim ran no tool and never will. */
 async function isOver<State>(
-  { agent, store, turnId, context }: ClaimRequest<State>,
+  { agent, store, turnId, context }: ResumeClaimRequest<State>,
   { by, at, started }: ClaimRecord,
 ): Promise<boolean> {
   if (started) return false;
@@ -140,7 +140,7 @@ async function isOver<State>(
   return Date.now() - Date.parse(at) > agent.background.leaseMs;
 }
 
-function approvedAlready<State>({ interruptedId }: ClaimRequest<State>, { by }: ClaimRecord): Error {
+function approvedAlready<State>({ interruptedId }: ResumeClaimRequest<State>, { by }: ClaimRecord): Error {
   return failedPrecondition(
     `The interrupt of snapshot ${quote(interruptedId)} was already approved, and its tools run only once. ` +
       `Continue from snapshot ${quote(by)}. If that turn did not complete, check whether the tools ran, then continue from ` +
@@ -154,7 +154,7 @@ function approvedAlready<State>({ interruptedId }: ClaimRequest<State>, { by }: 
  * @param decide Gets the stored claim; returns the new one, `null` to remove it, `undefined` to keep it.
  */
 async function write<State>(
-  { store, interruptedId, context }: ClaimRequest<State>,
+  { store, interruptedId, context }: ResumeClaimRequest<State>,
   decide: (found: ClaimRecord | undefined, current: SessionSnapshot | undefined) => ClaimRecord | null | undefined,
 ): Promise<ClaimRecord | undefined> {
   let after: ClaimRecord | undefined;

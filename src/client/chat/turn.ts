@@ -16,7 +16,7 @@ import type {
   TurnOptions,
 } from '../types.ts';
 
-export interface TurnSetting<State> {
+export interface ChatTurnSetting<State> {
   transport: AgentTransport;
   conversation: Conversation<State>;
   input: AgentInput;
@@ -49,7 +49,7 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
   /** The error of a custom state patch that did not apply; later patches are then ignored. */
   #misfit: unknown;
 
-  constructor(setting: TurnSetting<State>) {
+  constructor(setting: ChatTurnSetting<State>) {
     this.#conversation = setting.conversation;
     this.#transport = setting.transport;
     this.#streamId = setting.streamId;
@@ -70,7 +70,7 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
     }
   }
 
-  async #run(setting: TurnSetting<State>): Promise<TurnResponse<State, O>> {
+  async #run(setting: ChatTurnSetting<State>): Promise<TurnResponse<State, O>> {
     let unfollow = () => {};
     let before = this.#conversation.turnStart();
     let output: AgentOutput<State>;
@@ -103,7 +103,7 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
     return this.#judge(output, cause);
   }
 
-  #callAgent({ transport, input, options, streamId }: TurnSetting<State>, init: AgentInit): Promise<AgentOutput> {
+  #callAgent({ transport, input, options, streamId }: ChatTurnSetting<State>, init: AgentInit): Promise<AgentOutput> {
     const call: TransportCall = {
       abortSignal: this.#controller.signal,
       onChunk: this.#onChunk,

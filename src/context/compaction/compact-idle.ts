@@ -6,7 +6,7 @@ import { isTerminal } from '../../snapshot/status.ts';
 import type { PageOptions, SessionSummary } from '../../store/contract.ts';
 import { checkOptions, isFunction, isObject, isWhole } from '../../store/check-options.ts';
 import { itemsOf } from '../../store/list/items-of.ts';
-import type { ContextWindow, ServedAgent } from '../types.ts';
+import type { ContextWindow, WindowedAgent } from '../types.ts';
 import { parseChain } from './record.ts';
 import { readChainRecord } from './session-compactions.ts';
 
@@ -42,13 +42,13 @@ const WINDOWS = Symbol.for('genkitx-agents.context-windows');
 
 interface ServingWindow {
   readonly window: ContextWindow;
-  readonly agent: ServedAgent;
+  readonly agent: WindowedAgent;
 }
 
 type WithWindows = Registry & { [WINDOWS]?: Map<string, ServingWindow> };
 
 /** Notes that the agent uses the window. */
-export function noteWindow(window: ContextWindow, agent: ServedAgent): void {
+export function noteWindow(window: ContextWindow, agent: WindowedAgent): void {
   const registry: WithWindows = agent.registry;
   if (!registry[WINDOWS]) Object.defineProperty(registry, WINDOWS, { value: new Map(), configurable: true });
   registry[WINDOWS]!.set(agent.name, { window, agent });
@@ -99,7 +99,7 @@ export async function compactIdle(
 
 /** The agent's idle sessions, the one written last first. */
 async function* idleSessions(
-  { store, name }: ServedAgent,
+  { store, name }: WindowedAgent,
   context: ActionContext | undefined,
   { idleMs = DEFAULT_IDLE_MS, withinMs = DEFAULT_WITHIN_MS }: CompactIdleOptions,
 ): AsyncGenerator<SessionSummary> {
@@ -113,7 +113,7 @@ async function* idleSessions(
 
 async function compactOne(
   window: ContextWindow,
-  { registry, store }: ServedAgent,
+  { registry, store }: WindowedAgent,
   context: ActionContext | undefined,
   { sessionId, updatedAt }: SessionSummary,
 ): Promise<boolean> {

@@ -52,7 +52,7 @@ export interface SessionCompactionsOptions {
 }
 
 /** A turn that has been saved. */
-export interface EndedTurn {
+export interface CompactionTurn {
   /** The session's messages. */
   readonly messages: readonly MessageData[];
   /** The snapshot that was saved; `undefined` without a store. */
@@ -96,7 +96,7 @@ export class SessionCompactions {
   #leafId: string | undefined;
   #log: MessageLog | undefined;
   #running: Promise<void> | undefined;
-  #next: EndedTurn | undefined;
+  #next: CompactionTurn | undefined;
   #idle: NodeJS.Timeout | undefined;
   /** The usage of this process's summarizer calls that is not in the chain yet. */
   #unwritten: GenerationUsage | undefined;
@@ -151,7 +151,7 @@ export class SessionCompactions {
   }
 
   /** Makes the summaries that are due after a turn, in the background. */
-  turnEnded(turn: EndedTurn): void {
+  turnEnded(turn: CompactionTurn): void {
     this.#leafId = turn.snapshotId;
     clearTimeout(this.#idle);
     if (turn.isForced || this.#isDue(this.logOf(turn.messages))) this.#start(turn);
@@ -162,7 +162,7 @@ export class SessionCompactions {
   }
 
   /** Makes the summary of all turns that have ended, now. */
-  async compact(turn: EndedTurn): Promise<void> {
+  async compact(turn: CompactionTurn): Promise<void> {
     this.#start({ ...turn, isForced: true });
     await this.settled();
   }
@@ -188,7 +188,7 @@ export class SessionCompactions {
     return everyTokens !== undefined && this.#tokens(log, from, to) >= everyTokens;
   }
 
-  #start(turn: EndedTurn): void {
+  #start(turn: CompactionTurn): void {
     this.close();
     if (this.#running) {
       this.#next = turn;
@@ -197,7 +197,7 @@ export class SessionCompactions {
     this.#running = this.#runLogged(turn);
   }
 
-  async #runLogged(turn: EndedTurn): Promise<void> {
+  async #runLogged(turn: CompactionTurn): Promise<void> {
     try {
       await this.#run(turn);
     } catch (error) {
@@ -210,7 +210,7 @@ export class SessionCompactions {
   }
 
   /** If a summary is due, makes one after the other until all turns are covered, or another process holds the lease. */
-  async #run(turn: EndedTurn): Promise<void> {
+  async #run(turn: CompactionTurn): Promise<void> {
     if (this.#revision === undefined) await this.#read();
     if (!this.inUse(this.logOf(turn.messages)) && this.#chain.archives > 0) await this.#readArchives();
     // A call of the summarizer reads a limited range. Further calls follow up to the last turn, to cover messages dropped meanwhile.
@@ -243,7 +243,7 @@ export class SessionCompactions {
   }
 
   async #summarize(
-    turn: EndedTurn,
+    turn: CompactionTurn,
     log: MessageLog,
     range: { readonly from: number; readonly to: number },
     previous: CompactionRecord | undefined,
@@ -312,7 +312,7 @@ export class SessionCompactions {
   }
 
   /** Takes or renews the lease. Returns whether this process may write the next record. */
-  async #takeLease(turn: EndedTurn): Promise<boolean> {
+  async #takeLease(turn: CompactionTurn): Promise<boolean> {
     for (let attempt = 0; attempt < 2; attempt++) {
       const { lease, failure } = this.#chain;
       const now = this.#now();
@@ -326,7 +326,7 @@ export class SessionCompactions {
   }
 
   /** Writes the chain. Returns false if another process has changed it since it was read, or if the session is gone. */
-  async #write(changed: Chain, { snapshotId }: EndedTurn): Promise<boolean> {
+  async #write(changed: Chain, { snapshotId }: CompactionTurn): Promise<boolean> {
     const { records, sessionId, context } = this.#options;
     const unwritten = this.#unwritten;
     const usage = sumUsage([changed.usage, unwritten]);

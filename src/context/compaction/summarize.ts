@@ -10,7 +10,7 @@ import {
 } from '../../store/check-options.ts';
 import type { History, HistoryStrategy, StrategyTools } from '../types.ts';
 import type { CompactionPlan } from './session-compactions.ts';
-import { modelSummarizer, type Generates, type Summarizer } from './summarizer.ts';
+import { modelSummarizer, type GeneratesText, type Summarizer } from './summarizer.ts';
 
 /** Options of {@link summarize}. */
 export interface SummarizeOptions {
@@ -45,7 +45,7 @@ export interface SummarizeStrategy extends HistoryStrategy {
 /** How a window makes summaries. */
 export interface Compaction {
   readonly plan: CompactionPlan;
-  readonly summarizer: (ai: Generates) => Summarizer;
+  readonly summarizer: (ai: GeneratesText) => Summarizer;
 }
 
 const DEFAULTS = {

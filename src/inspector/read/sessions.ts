@@ -1,6 +1,6 @@
 import { SNAPSHOT_STATUSES } from '../../snapshot/status.ts';
 import type { SessionSummary } from '../../store/contract.ts';
-import type { InspectorStart, SessionLine, SessionsPage } from '../api.ts';
+import type { InspectorStart, SessionRow, SessionsPage } from '../api.ts';
 import type { Params } from '../http/params.ts';
 import type { Source } from '../source.ts';
 import { tokensOf } from './node.ts';
@@ -14,7 +14,7 @@ export async function readSessions(source: Source, params: Params): Promise<Sess
   const store = source.having('list');
   const fulfils = conditionsOf(params);
   const limit = params.whole('limit', 1, 1000) ?? 100;
-  const items: SessionLine[] = [];
+  const items: SessionRow[] = [];
   let looked = 0;
   let cursor = params.text('cursor');
   do {
@@ -32,7 +32,7 @@ export async function readSessions(source: Source, params: Params): Promise<Sess
 }
 
 /** A session in the list. */
-export function lineOf(summary: SessionSummary): SessionLine {
+export function lineOf(summary: SessionSummary): SessionRow {
   const tokens = tokensOf(summary.usage);
   return { ...summary, ...(tokens !== undefined && { tokens }) };
 }
@@ -43,13 +43,13 @@ export async function readStart(source: Source, params: Params, info: InspectorS
 }
 
 /** All conditions as one; `undefined` without any. */
-function conditionsOf(params: Params): ((line: SessionLine) => boolean) | undefined {
+function conditionsOf(params: Params): ((line: SessionRow) => boolean) | undefined {
   const words = params.text('search')?.toLowerCase().split(/\s+/).filter(Boolean);
   const status = params.oneOf('status', ...SNAPSHOT_STATUSES);
   const [agent, since, until] = [params.text('agent'), params.time('since'), params.time('until')];
   const least = params.whole('minSnapshots', 0, 1e9);
   const leastTokens = params.whole('minTokens', 0, 1e12);
-  const conditions: ((line: SessionLine) => boolean)[] = [];
+  const conditions: ((line: SessionRow) => boolean)[] = [];
   if (words?.length) conditions.push((line) => words.every((word) => textOf(line).includes(word)));
   if (status) conditions.push((line) => line.status === status);
   if (agent !== undefined) conditions.push((line) => line.agent === agent);
@@ -60,6 +60,6 @@ function conditionsOf(params: Params): ((line: SessionLine) => boolean) | undefi
   return conditions.length === 0 ? undefined : (line) => conditions.every((condition) => condition(line));
 }
 
-function textOf({ sessionId, title = '', ownerId = '', agent = '' }: SessionLine): string {
+function textOf({ sessionId, title = '', ownerId = '', agent = '' }: SessionRow): string {
   return [sessionId, title, ownerId, agent].join('\n').toLowerCase();
 }

@@ -20,12 +20,12 @@ import {
   joinParts,
   partsOf,
   type SearchedParts,
-  type StoredSnapshot,
+  type RedactedSnapshot,
 } from './snapshot-parts.ts';
 
 /** A copy of the state that the mutator returned last. */
 interface LastState {
-  readonly base: StoredSnapshot | undefined;
+  readonly base: RedactedSnapshot | undefined;
   readonly whole: SessionState | undefined;
   /** Set when all of the state is searched. */
   redacted?: SearchedParts['state'];
@@ -35,7 +35,7 @@ interface LastState {
 export class RedactedSave<S> {
   /** The state that the mutator returned last, and the snapshot that is stored for it. */
   given: object | undefined;
-  stored: StoredSnapshot | undefined;
+  stored: RedactedSnapshot | undefined;
   readonly #sessions: RedactedSessions;
   readonly #snapshotId: string | undefined;
   /** The id of the snapshot if the mutator's result has none. */
@@ -47,7 +47,7 @@ export class RedactedSave<S> {
   /** The session of the mutator's last result. */
   #sessionId: string | undefined;
   /** The snapshot that the mutator's last result replaces. */
-  #current: StoredSnapshot | undefined;
+  #current: RedactedSnapshot | undefined;
   #last: LastState | undefined;
   #isAnew = false;
   /** The seal for the mutator's last result. */
@@ -131,7 +131,7 @@ export class RedactedSave<S> {
    *
    * @throws NotYet
    */
-  #redactAnswer(current: StoredSnapshot | undefined, options?: { inStore: boolean }): SessionSnapshotInput | null {
+  #redactAnswer(current: RedactedSnapshot | undefined, options?: { inStore: boolean }): SessionSnapshotInput | null {
     this.stored = undefined;
     this.#current = current;
     const opened = current && this.#openedFor(current);
@@ -179,7 +179,7 @@ export class RedactedSave<S> {
    *
    * @throws NotYet
    */
-  #openedFor(current: StoredSnapshot): Seal | undefined {
+  #openedFor(current: RedactedSnapshot): Seal | undefined {
     const { sealed } = current;
     if (sealed === undefined) return undefined;
     if (!this.#opened.has(sealed)) {
@@ -222,7 +222,7 @@ export class RedactedSave<S> {
     });
   }
 
-  async #finish(stored: StoredSnapshot): Promise<void> {
+  async #finish(stored: RedactedSnapshot): Promise<void> {
     this.#sessions.remember(stored, this.#options);
     if (this.#sessionId !== undefined) this.#sessions.noteSaved(this.#sessionId, this.#options);
     const before = this.#current;
@@ -246,7 +246,7 @@ export class RedactedSave<S> {
   }
 
   /** The seals of the tool requests whose wait this turn has ended. */
-  async #endedWaits({ status, parentId, waitingSince = [] }: StoredSnapshot): Promise<string[]> {
+  async #endedWaits({ status, parentId, waitingSince = [] }: RedactedSnapshot): Promise<string[]> {
     if (status !== 'completed' || parentId === undefined) return [];
     const parent = await this.#sessions.find(parentId, this.#options);
     if (parent?.status !== 'completed' || parent.sealed === undefined) return [];

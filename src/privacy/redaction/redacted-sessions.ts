@@ -9,7 +9,7 @@ import type { RedactingSettings } from './options.ts';
 import { Redaction, type Path, type RedactionOptions } from './redaction.ts';
 import { Seals, type Seal } from './seals.ts';
 import { openSessionNumbers, removeSessionNumbers, SharedNumbering, type RecordOwner } from './session-numbers.ts';
-import type { StoredSnapshot } from './snapshot-parts.ts';
+import type { RedactedSnapshot } from './snapshot-parts.ts';
 
 /** A store that keeps session records. */
 export type InnerStore<S = unknown> = SnapshotStore<S> & ScopeStore & RecordStore;
@@ -42,7 +42,7 @@ export class RedactedSessions {
   /** The paths in a state that are not redacted. */
   readonly except: readonly Path[];
   /** Snapshots as they are stored, by caller and id. */
-  readonly #known = new LruCache<StoredSnapshot>(MAX_KNOWN);
+  readonly #known = new LruCache<RedactedSnapshot>(MAX_KNOWN);
   /** By caller and session. */
   readonly #memos = new LruCache<Memo>(MAX_MEMOS);
   /** Ids and names of members in which the rules found nothing. */
@@ -100,17 +100,17 @@ export class RedactedSessions {
     for (const [, id] of unknown) this.#plainTexts.add(id!);
   }
 
-  remember(stored: StoredSnapshot, options: SessionStoreOptions): void {
+  remember(stored: RedactedSnapshot, options: SessionStoreOptions): void {
     this.#known.set(keyOf(options, stored.snapshotId), stored, 1);
   }
 
   /** The stored snapshot as this process last saw it. */
-  known(snapshotId: string | undefined, options: SessionStoreOptions): StoredSnapshot | undefined {
+  known(snapshotId: string | undefined, options: SessionStoreOptions): RedactedSnapshot | undefined {
     return snapshotId === undefined ? undefined : this.#known.get(keyOf(options, snapshotId));
   }
 
   /** The cached snapshot, or its metadata from the store. */
-  async find(snapshotId: string, { context }: SessionStoreOptions): Promise<StoredSnapshot | undefined> {
+  async find(snapshotId: string, { context }: SessionStoreOptions): Promise<RedactedSnapshot | undefined> {
     return this.known(snapshotId, { context }) ?? (await this.store.getSnapshotMetadata({ snapshotId, context }));
   }
 
@@ -137,7 +137,7 @@ export class RedactedSessions {
     await removeSessionNumbers(this.store, { sessionId, context });
   }
 
-  async openSeal(stored: StoredSnapshot, { context }: SessionStoreOptions): Promise<Seal | undefined> {
+  async openSeal(stored: RedactedSnapshot, { context }: SessionStoreOptions): Promise<Seal | undefined> {
     const sessionId = sessionOf(stored);
     if (stored.sealed === undefined || sessionId === undefined) return undefined;
     return this.seals.read({ sessionId, snapshotId: stored.snapshotId, context }, stored.sealed);

@@ -42,7 +42,7 @@ import { checkRedacting, type RedactingOptions, type RedactingSettings } from '.
 import { RedactedSave } from './redacted-save.ts';
 import { RedactedSessions, type InnerStore } from './redacted-sessions.ts';
 import { PRIVACY_RECORDS } from './session-numbers.ts';
-import { applyOpened, withoutSeal, type StoredSnapshot } from './snapshot-parts.ts';
+import { applyOpened, withoutSeal, type RedactedSnapshot } from './snapshot-parts.ts';
 
 /**
  * Wraps a store so that it keeps no value that a rule finds. A placeholder such as `[EMAIL_1]` is stored instead, the same for the same
@@ -101,7 +101,7 @@ class RedactingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore, Ch
   }
 
   async getSnapshot(lookup: SnapshotLookup): Promise<SessionSnapshot<S> | undefined> {
-    const stored = (await this.#store.getSnapshot({ ...lookup, frozen: true })) as StoredSnapshot | undefined;
+    const stored = (await this.#store.getSnapshot({ ...lookup, frozen: true })) as RedactedSnapshot | undefined;
     if (!stored) return undefined;
     this.#sessions.remember(stored, lookup);
     const { state, ...metadata } = await this.#open(stored, lookup);
@@ -140,7 +140,7 @@ class RedactingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore, Ch
     const end = this.#store.onSnapshotStateChange(
       snapshotId,
       (snapshot) => {
-        const stored = snapshot as StoredSnapshot;
+        const stored = snapshot as RedactedSnapshot;
         if (!opening && stored.sealed === undefined) return notify(stored);
         // Keeps the order: a snapshot after a sealed one waits until that one is opened.
         const next = Promise.resolve(opening)
@@ -230,7 +230,7 @@ class RedactingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore, Ch
   }
 
   /** The snapshot as callers see it. */
-  async #open(stored: StoredSnapshot, options: SessionStoreOptions): Promise<SessionSnapshot> {
+  async #open(stored: RedactedSnapshot, options: SessionStoreOptions): Promise<SessionSnapshot> {
     return applyOpened(stored, (await this.#sessions.openSeal(stored, options))?.patch);
   }
 

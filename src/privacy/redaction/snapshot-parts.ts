@@ -6,7 +6,7 @@ import { copyMetadata, copyState } from '../../snapshot/own-copy.ts';
 import type { SessionSnapshot } from '../../store/contract.ts';
 
 /** A snapshot as it is stored. */
-export type StoredSnapshot = SessionSnapshot & {
+export type RedactedSnapshot = SessionSnapshot & {
   /** The key of its seal. */
   readonly sealed?: string;
   readonly waitingSince?: readonly string[];
@@ -31,7 +31,7 @@ export interface SnapshotParts extends SearchedParts {
 }
 
 /** The parts of a stored snapshot. */
-export function partsOf({ state, ...metadata }: StoredSnapshot): SnapshotParts {
+export function partsOf({ state, ...metadata }: RedactedSnapshot): SnapshotParts {
   const { snapshotId, sessionId, parentId, status, sealed: _, ...beside } = metadata;
   const own: SessionState = state ?? {};
   const { sessionId: id, ...rest } = own;
@@ -61,13 +61,13 @@ export function copyParts(answer: SessionSnapshot, known: SessionState | undefin
 }
 
 /** The snapshot of the parts, with `searched` in place of the searched parts. */
-export function joinParts({ plain, stateSessionId, whole }: SnapshotParts, searched: SearchedParts): StoredSnapshot {
+export function joinParts({ plain, stateSessionId, whole }: SnapshotParts, searched: SearchedParts): RedactedSnapshot {
   const id = stateSessionId !== undefined && { sessionId: stateSessionId };
-  return { ...plain, ...searched.beside, ...(whole && { state: { ...id, ...searched.state } }) } as StoredSnapshot;
+  return { ...plain, ...searched.beside, ...(whole && { state: { ...id, ...searched.state } }) } as RedactedSnapshot;
 }
 
 /** The snapshot with the sealed originals put back, and without the key of the seal. */
-export function applyOpened(stored: StoredSnapshot, sealed: JsonPatch | undefined): SessionSnapshot {
+export function applyOpened(stored: RedactedSnapshot, sealed: JsonPatch | undefined): SessionSnapshot {
   if (!sealed) return withoutSeal(stored);
   const parts = partsOf(stored);
   return joinParts(parts, applyShared({ beside: parts.beside, state: parts.state }, sealed));

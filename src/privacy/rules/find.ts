@@ -1,15 +1,19 @@
 import { GenkitError } from 'genkit';
 import { jsonLiterals } from './json-text.ts';
-import type { Candidate } from './overlaps.ts';
+import type { RankedMatch } from './overlaps.ts';
 import { spansLeftAlone } from './placeholder.ts';
 import type { FindOptions, PrivacyRule, RuleMatch } from './types.ts';
 
 /** All matches of all rules in `text`; if it is JSON, those in its strings, numbers and names. */
-export async function findAll(text: string, rules: readonly PrivacyRule[], options: FindOptions): Promise<Candidate[]> {
+export async function findAll(
+  text: string,
+  rules: readonly PrivacyRule[],
+  options: FindOptions,
+): Promise<RankedMatch[]> {
   // Recursive, because JSON may hold JSON text. Each level doubles the escapes, so there are never many levels.
   const literals = jsonLiterals(text);
   if (!literals) return findPlain(text, rules, options);
-  const found: Candidate[] = [];
+  const found: RankedMatch[] = [];
   for (const literal of literals) {
     const label = literal.label ?? options.label;
     for (const match of await findAll(literal.text, rules, { ...options, label })) {
@@ -26,8 +30,8 @@ export async function findAll(text: string, rules: readonly PrivacyRule[], optio
   return found;
 }
 
-async function findPlain(text: string, rules: readonly PrivacyRule[], options: FindOptions): Promise<Candidate[]> {
-  const found: Candidate[] = [];
+async function findPlain(text: string, rules: readonly PrivacyRule[], options: FindOptions): Promise<RankedMatch[]> {
+  const found: RankedMatch[] = [];
   if (text === '') return found;
   for (const [rank, rule] of rules.entries()) {
     const answer = rule.find(text, options);

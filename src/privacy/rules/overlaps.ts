@@ -1,5 +1,5 @@
 /** A match of a rule in one text. */
-export interface Candidate {
+export interface RankedMatch {
   readonly kind: string;
   readonly start: number;
   readonly end: number;
@@ -15,9 +15,9 @@ export interface Candidate {
  * Joins overlapping matches into one, so that all of them are replaced. The longest match gives the kind; of equally long ones, that of the
  * first rule. The result is sorted by position.
  */
-export function joinOverlaps(candidates: readonly Candidate[]): Candidate[] {
-  const joined: Candidate[] = [];
-  let strongest: Candidate | undefined;
+export function joinOverlaps(candidates: readonly RankedMatch[]): RankedMatch[] {
+  const joined: RankedMatch[] = [];
+  let strongest: RankedMatch | undefined;
   for (const next of candidates.toSorted((a, b) => a.start - b.start || b.end - a.end || a.rank - b.rank)) {
     const last = joined.at(-1);
     if (!last || !strongest || next.start >= last.end) {
@@ -31,7 +31,7 @@ export function joinOverlaps(candidates: readonly Candidate[]): Candidate[] {
   return joined;
 }
 
-function stronger(a: Candidate, b: Candidate): Candidate {
+function stronger(a: RankedMatch, b: RankedMatch): RankedMatch {
   const difference = b.end - b.start - (a.end - a.start);
   return difference > 0 || (difference === 0 && b.rank < a.rank) ? b : a;
 }

@@ -10,7 +10,7 @@ import { reconcile, removeEmptySession } from '../remove/remove-snapshots.ts';
 import { findUnneeded, removeNames } from '../remove/unneeded.ts';
 import { ScopeRecords } from '../records/scope-records.ts';
 import { sessionOfRecords, SessionRecords } from '../records/session-records.ts';
-import type { Session } from '../session.ts';
+import type { FileSession } from '../session.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 
 /** Reads everything of a tenant once, and reports damage, orphans and expired runs. */
@@ -58,7 +58,7 @@ export class TenantCheck {
     }
   }
 
-  async #checkSession(session: Session): Promise<void> {
+  async #checkSession(session: FileSession): Promise<void> {
     const { id: sessionId, path } = session;
     await session.refresh();
     if (session.index.tree.size === 0) return this.#checkEmpty(session);
@@ -89,7 +89,7 @@ export class TenantCheck {
   }
 
   /** Checks a session without snapshots: the rest of a failed first save, or of an interrupted deletion. */
-  async #checkEmpty(session: Session): Promise<void> {
+  async #checkEmpty(session: FileSession): Promise<void> {
     const { id: sessionId, path } = session;
     if (!this.#tenant.folder.store.fs.stat(path)) return;
     const isRepaired = this.#check.mayRepair(this.#writtenAt(path)) && (await removeEmptySession(session));
@@ -97,7 +97,7 @@ export class TenantCheck {
     this.#check.report({ kind: 'orphan', sessionId, place: this.#placeOf(path), problem }, isRepaired);
   }
 
-  async #checkUnneeded(session: Session): Promise<void> {
+  async #checkUnneeded(session: FileSession): Promise<void> {
     const { id: sessionId, path } = session;
     if (this.#incomplete.has(sessionId)) return;
     await session.refresh();

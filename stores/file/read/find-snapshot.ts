@@ -1,13 +1,13 @@
 import { chooseLeaf } from '../../../src/store/choose-leaf.ts';
 import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
 import type { SnapshotHead } from '../format/snapshot-file.ts';
-import type { Session } from '../session.ts';
+import type { FileSession } from '../session.ts';
 import type { IndexNode } from '../session-index.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 import { readHead } from './read-head.ts';
 
 /** Where a snapshot was found; `loner`: it has no session. */
-export type Home = Session | 'loner';
+export type Home = FileSession | 'loner';
 
 /**
  * Finds a snapshot by its id.
@@ -19,7 +19,7 @@ export type Home = Session | 'loner';
 export async function locate(
   tenant: TenantSessions,
   snapshotId: string,
-  onUnknown: (session: Session, head: SnapshotHead) => Promise<boolean> = takeIn,
+  onUnknown: (session: FileSession, head: SnapshotHead) => Promise<boolean> = takeIn,
 ): Promise<Home | undefined> {
   const known = tenant.homeOf(snapshotId);
   if (known) {
@@ -44,7 +44,7 @@ export async function locate(
 }
 
 /** Rebuilds the index of this process with a snapshot that the log has lost. A reader changes no file. */
-async function takeIn(session: Session, head: SnapshotHead): Promise<boolean> {
+async function takeIn(session: FileSession, head: SnapshotHead): Promise<boolean> {
   if (!session.hasLost(head)) return false;
   await session.rebuild();
   return true;
@@ -52,7 +52,7 @@ async function takeIn(session: Session, head: SnapshotHead): Promise<boolean> {
 
 /** The snapshot that a `sessionId` lookup means; `undefined`: there is no such session. */
 export async function findLeaf(
-  session: Session,
+  session: FileSession,
   { rejectBranching }: { rejectBranching: boolean },
 ): Promise<IndexNode | undefined> {
   await session.refresh();

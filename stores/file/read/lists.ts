@@ -14,7 +14,7 @@ import { readBeginning, readFrom } from '../disk/read-file.ts';
 import { fileNameOf } from '../format/names.ts';
 import { parseHeader, parseLines } from '../format/save-log.ts';
 import type { SnapshotHead } from '../format/snapshot-file.ts';
-import { headUnlessDamaged, type Session } from '../session.ts';
+import { headUnlessDamaged, type FileSession } from '../session.ts';
 import type { IndexNode } from '../session-index.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 
@@ -29,7 +29,7 @@ interface ListedSession {
 }
 
 /** Reads the heads of snapshots that are not known as they are; those of damaged files stay unknown. */
-export async function loadHeads(session: Session, nodes: Iterable<IndexNode>): Promise<void> {
+export async function loadHeads(session: FileSession, nodes: Iterable<IndexNode>): Promise<void> {
   const pace = new Pace();
   for (const node of nodes) {
     await pace.rest();
@@ -38,12 +38,12 @@ export async function loadHeads(session: Session, nodes: Iterable<IndexNode>): P
 }
 
 /** The head as it is stored if it can't be decrypted: a list does not fail for it, but reading the snapshot does. */
-function openedIfPossible(session: Session, head: SnapshotHead): Promise<SnapshotHead> {
+function openedIfPossible(session: FileSession, head: SnapshotHead): Promise<SnapshotHead> {
   return session.opened(head).catch(() => head);
 }
 
 /** A page of the session's snapshots, in the order of their first saves. */
-export async function listSnapshots(session: Session, options: PageOptions): Promise<Page<SnapshotMetadata>> {
+export async function listSnapshots(session: FileSession, options: PageOptions): Promise<Page<SnapshotMetadata>> {
   const { limit, after: [after] = [0] } = checkPage(options, ['number']);
   await session.refresh();
   const rest = [...session.index.tree.nodes()].filter(({ place }) => place > after);
@@ -53,7 +53,7 @@ export async function listSnapshots(session: Session, options: PageOptions): Pro
 }
 
 /** The snapshot's metadata; for a damaged file only what the log says. */
-function metadataOf(session: Session, node: IndexNode): SnapshotMetadata {
+function metadataOf(session: FileSession, node: IndexNode): SnapshotMetadata {
   if (node.seen) return copyJson(node.seen.head.meta);
   const { snapshotId, parentId, createdAt } = node;
   return { snapshotId, ...(parentId !== undefined && { parentId }), createdAt, sessionId: session.id };
@@ -97,7 +97,7 @@ function newestFirst(a: Omit<ListedSession, 'sessionId'>, b: Omit<ListedSession,
 }
 
 /** @param ownerId `undefined`: a session of any owner. */
-async function summaryOf(session: Session, ownerId: string | undefined): Promise<SessionSummary | undefined> {
+async function summaryOf(session: FileSession, ownerId: string | undefined): Promise<SessionSummary | undefined> {
   await session.refresh();
   const { tree, updatedAt } = session.index;
   const leaf = tree.latestLeaf();

@@ -11,7 +11,7 @@ import { stampOf } from '../disk/file-system.ts';
 import { isSystemError } from '../disk/io-error.ts';
 import { readFrom } from '../disk/read-file.ts';
 import { parseFile, type SnapshotFile, type SnapshotHead, type StateRef } from '../format/snapshot-file.ts';
-import { DamagedSnapshot, type Session } from '../session.ts';
+import { DamagedSnapshot, type FileSession } from '../session.ts';
 import type { IndexNode } from '../session-index.ts';
 import type { TenantFolder } from '../tenant-folder.ts';
 import { readShard } from './shards.ts';
@@ -36,7 +36,7 @@ const MOST_ATTEMPTS = 20;
  * @throws `DATA_LOSS` when it has, and a part of it is missing or damaged.
  */
 export function readSnapshot(
-  session: Session,
+  session: FileSession,
   snapshotId: string,
   cache: StateCache,
 ): Promise<LoadedSnapshot | undefined> {
@@ -44,12 +44,12 @@ export function readSnapshot(
 }
 
 /** As {@link readSnapshot}, but reads no more of a file than its head, and that once. */
-export function readHeadOf(session: Session, snapshotId: string): Promise<SnapshotHead | undefined> {
+export function readHeadOf(session: FileSession, snapshotId: string): Promise<SnapshotHead | undefined> {
   return retrying(session, snapshotId, (node) => session.opened(session.head(node)));
 }
 
 async function retrying<T>(
-  session: Session,
+  session: FileSession,
   snapshotId: string,
   read: (node: IndexNode) => Promise<T> | T,
 ): Promise<T | undefined> {
@@ -90,7 +90,7 @@ export function handOutLoaded<S>({ head, known }: LoadedSnapshot, frozen?: boole
   return handOut(head.meta, { state: known && (() => known.state), frozen });
 }
 
-async function load(session: Session, node: IndexNode, cache: StateCache): Promise<LoadedSnapshot> {
+async function load(session: FileSession, node: IndexNode, cache: StateCache): Promise<LoadedSnapshot> {
   const head = session.head(node);
   const known = cache.get(head.state.version);
   if (known && node.seen?.isWhole) return { head: await session.opened(head), known };
@@ -99,7 +99,7 @@ async function load(session: Session, node: IndexNode, cache: StateCache): Promi
 }
 
 /** Reads the whole file of a snapshot. */
-export async function readFile(session: Session, node: IndexNode): Promise<SnapshotFile> {
+export async function readFile(session: FileSession, node: IndexNode): Promise<SnapshotFile> {
   const { folder } = session.tenant;
   const content = await readFrom(folder.store.fs, folder.snapshot(node.snapshotId));
   if (content === 'missing') throw new DamagedSnapshot('its file is missing');
@@ -111,7 +111,7 @@ export async function readFile(session: Session, node: IndexNode): Promise<Snaps
 
 /** The state of this name, of which the file is read already; `undefined`: there is none. */
 async function loadState(
-  session: Session,
+  session: FileSession,
   state: StateRef,
   cache: StateCache,
   file: SnapshotFile,
@@ -131,7 +131,7 @@ async function loadState(
 }
 
 /** The file that holds a state: the snapshot's, or the one that was kept when the snapshot was removed. It may be moved meanwhile. */
-export async function readState(session: Session, state: StateRef): Promise<SnapshotFile> {
+export async function readState(session: FileSession, state: StateRef): Promise<SnapshotFile> {
   const { folder } = session.tenant;
   for (const path of [folder.snapshot(state.id), session.pathOfKept(state.version)]) {
     const content = await readFrom(folder.store.fs, path);
@@ -154,7 +154,7 @@ function isState({ state }: SnapshotHead, { version, depth }: StateRef): boolean
 const MISSING_BASE = 'the state that its diff starts from is missing or damaged';
 const MISSING_SHARD = 'a piece of its state is missing or damaged';
 
-async function readShards(session: Session, names: readonly string[]): Promise<Map<string, string>> {
+async function readShards(session: FileSession, names: readonly string[]): Promise<Map<string, string>> {
   const texts = await Promise.all(names.map(async (name) => [name, await readShard(session, name)] as const));
   return new Map(
     texts.map(([name, text]) => {
@@ -170,7 +170,7 @@ async function readShards(session: Session, names: readonly string[]): Promise<M
  *
  * @throws `DATA_LOSS` unless all the files are there.
  */
-export async function assertStored(session: Session, { head, known }: LoadedSnapshot): Promise<void> {
+export async function assertStored(session: FileSession, { head, known }: LoadedSnapshot): Promise<void> {
   try {
     for (let at = head; at.base;) {
       const base = { ...at.base, depth: at.state.depth - 1 };
@@ -186,7 +186,7 @@ export async function assertStored(session: Session, { head, known }: LoadedSnap
 }
 
 /** Looks for each shard only if a file of the folder was added or removed since the last time. */
-function hasShards(session: Session, memory: CutMemory): boolean {
+function hasShards(session: FileSession, memory: CutMemory): boolean {
   if (memory.size === 0) return true;
   const { store } = session.tenant.folder;
   const stats = store.fs.stat(session.path);

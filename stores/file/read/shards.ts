@@ -5,7 +5,7 @@ import { shardName, type CutShard, type CutMemory, type ShardNames } from '../..
 import { readFrom } from '../disk/read-file.ts';
 import { isPacked, pack, unpack } from '../format/compression.ts';
 import { textOf } from '../format/text.ts';
-import type { Session } from '../session.ts';
+import type { FileSession } from '../session.ts';
 
 /** Whether a file in a session's folder has the name of a shard. */
 export function isShard(name: string): boolean {
@@ -23,7 +23,7 @@ export function sealedNames(cipher: Cipher): ShardNames {
  *
  * @throws `FAILED_PRECONDITION` when it is encrypted, and the key is not there.
  */
-export async function readShard(session: Session, name: string): Promise<string | undefined> {
+export async function readShard(session: FileSession, name: string): Promise<string | undefined> {
   const { store } = session.tenant.folder;
   const content = await readFrom(store.fs, join(session.path, name));
   if (typeof content === 'string') return undefined;
@@ -49,7 +49,7 @@ export async function readShard(session: Session, name: string): Promise<string 
  * @returns Whether any shard was written.
  */
 export async function writeShards(
-  session: Session,
+  session: FileSession,
   shards: readonly CutShard[],
   memory: CutMemory,
   cipher: Cipher | undefined,
@@ -74,7 +74,7 @@ export async function writeShards(
 }
 
 /** Whether an intact shard is stored. A shard that this process has not yet written or read is checked, because it may be damaged. */
-async function isStored(session: Session, name: string): Promise<boolean> {
+async function isStored(session: FileSession, name: string): Promise<boolean> {
   const stats = session.tenant.folder.store.fs.stat(join(session.path, name));
   if (!stats?.size) return false;
   return session.checkedShards.has(name) || (await readShard(session, name)) !== undefined;

@@ -20,7 +20,7 @@ import {
   recordPrefix,
   type SessionRecordFile,
 } from '../format/session-record-file.ts';
-import { newNonce, type Session } from '../session.ts';
+import { newNonce, type FileSession } from '../session.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 
 /**
@@ -28,10 +28,10 @@ import type { TenantSessions } from '../tenant-sessions.ts';
  * each by a rename. Reading takes no lock.
  */
 export class SessionRecords {
-  readonly #session: Session;
+  readonly #session: FileSession;
   readonly #path: string;
 
-  constructor(session: Session) {
+  constructor(session: FileSession) {
     this.#session = session;
     this.#path = session.tenant.folder.records(session.id);
   }

@@ -12,7 +12,7 @@ import { readHead, readOwnHead } from '../read/read-head.ts';
 import { isShard } from '../read/shards.ts';
 import { ScopeRecords } from '../records/scope-records.ts';
 import { removeOrphanRecords, SessionRecords } from '../records/session-records.ts';
-import { headUnlessDamaged, type Session } from '../session.ts';
+import { headUnlessDamaged, type FileSession } from '../session.ts';
 import type { IndexNode } from '../session-index.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 import { findNeeded, findUnneeded, removeNames } from './unneeded.ts';
@@ -20,7 +20,7 @@ import { findNeeded, findUnneeded, removeNames } from './unneeded.ts';
 const NOTHING: DeleteResult = { snapshots: 0, shards: 0 };
 
 /** Removes a session with everything that it left on the disk. */
-export async function deleteSession(session: Session, expectedLeafId: string | undefined): Promise<DeleteResult> {
+export async function deleteSession(session: FileSession, expectedLeafId: string | undefined): Promise<DeleteResult> {
   await session.refresh();
   const assertLeaf = (): void => {
     assertExpectedLeaf(expectedLeafId, session.id, session.index.tree.latestLeaf()?.snapshotId ?? null);
@@ -36,7 +36,7 @@ export async function deleteSession(session: Session, expectedLeafId: string | u
 }
 
 /** Removes the remaining files of a session if it still has no snapshots. Returns whether it had none. */
-export function removeEmptySession(session: Session): Promise<boolean> {
+export function removeEmptySession(session: FileSession): Promise<boolean> {
   return session.withLock(async () => {
     if (session.index.tree.size > 0) return false;
     await deleteLocked(session);
@@ -69,33 +69,33 @@ export async function prune(
 }
 
 /** Finishes the operation of the log's last line, a part of which may be done. Call it under the session's lock. */
-export async function finish(session: Session, line: LogLine): Promise<void> {
+export async function finish(session: FileSession, line: LogLine): Promise<void> {
   await removeFiles(session, session.index.removed);
   if ('save' in line) await settleRecords(session, line.id);
   if ('delete' in line) await removeRest(session);
 }
 
 /** Removes the log last: until then the next writer finishes an interrupted deletion. */
-async function removeRest(session: Session): Promise<void> {
+async function removeRest(session: FileSession): Promise<void> {
   await new SessionRecords(session).removeAll();
   await session.sealer.forget();
   await session.remove();
 }
 
-async function settleRecords({ index, tenant }: Session, snapshotId: string): Promise<void> {
+async function settleRecords({ index, tenant }: FileSession, snapshotId: string): Promise<void> {
   const head = readOwnHead(tenant.folder.store.fs, tenant.folder.snapshot(snapshotId));
   if (head && index.tree.has(snapshotId)) await new ScopeRecords(tenant.folder).settle(head);
 }
 
 /** Removes the files of snapshots that the log says are removed. Answers the number of shards that went with them. */
-export async function removeFiles(session: Session, removed: readonly IndexNode[]): Promise<number> {
+export async function removeFiles(session: FileSession, removed: readonly IndexNode[]): Promise<number> {
   // Only files that still belong to this session: the id of a removed snapshot may be in use by another one.
   const heads = removed.flatMap((node) => headUnlessDamaged(session, node) ?? []);
   return heads.length === 0 ? 0 : discard(session, heads);
 }
 
 /** Removes the files of snapshots that the log no longer has. Keeps states that diffs of other snapshots need. */
-async function discard(session: Session, heads: readonly SnapshotHead[]): Promise<number> {
+async function discard(session: FileSession, heads: readonly SnapshotHead[]): Promise<number> {
   const { folder } = session.tenant;
   for (const head of heads) await new ScopeRecords(folder).settle(head);
   const needed = await findNeeded(session, undefined, new Map(heads.map((head) => [head.state.version, head])));
@@ -117,7 +117,7 @@ interface Removed extends DeleteResult {
   sessions: number;
 }
 
-async function foresee(session: Session, policy: PrunePolicy, nowMs: number): Promise<Removed> {
+async function foresee(session: FileSession, policy: PrunePolicy, nowMs: number): Promise<Removed> {
   const { tree } = session.index;
   await loadHeads(session, tree.nodes());
   const plan = planRetention(tree, policy, nowMs);
@@ -129,7 +129,7 @@ async function foresee(session: Session, policy: PrunePolicy, nowMs: number): Pr
   return { sessions: 0, snapshots: plan.remove.length, shards: unneeded.filter(isShard).length };
 }
 
-async function pruneLocked(session: Session, policy: PrunePolicy, nowMs: number): Promise<Removed> {
+async function pruneLocked(session: FileSession, policy: PrunePolicy, nowMs: number): Promise<Removed> {
   const { index } = session;
   const { tree } = index;
   await loadHeads(session, tree.nodes());
@@ -150,7 +150,7 @@ async function pruneLocked(session: Session, policy: PrunePolicy, nowMs: number)
   return { sessions: 0, snapshots: plan.remove.length, shards };
 }
 
-async function deleteLocked(session: Session): Promise<DeleteResult> {
+async function deleteLocked(session: FileSession): Promise<DeleteResult> {
   const snapshots = session.index.tree.size;
   const shards = session.tenant.folder.store.namesIn(session.path).filter(isShard).length;
   const records = new SessionRecords(session).count();
@@ -198,7 +198,7 @@ function headOrNothing(tenant: TenantSessions, name: string): ReturnType<typeof 
  * Handles a snapshot's file that its session's log does not have. If the log has lost the snapshot, the log is made anew; if the snapshot
  * was removed, its file is removed.
  */
-export async function reconcile(session: Session, snapshotId: string): Promise<void> {
+export async function reconcile(session: FileSession, snapshotId: string): Promise<void> {
   const { folder } = session.tenant;
   await session.withLock(async () => {
     const head = readOwnHead(folder.store.fs, folder.snapshot(snapshotId));

@@ -4,7 +4,7 @@ import { isShard } from '../read/shards.ts';
 import { readFile, readState } from '../read/read-snapshot.ts';
 import { loadHeads } from '../read/lists.ts';
 import type { SnapshotFile, SnapshotHead } from '../format/snapshot-file.ts';
-import { DamagedSnapshot, type Session } from '../session.ts';
+import { DamagedSnapshot, type FileSession } from '../session.ts';
 
 /**
  * States of removed snapshots that diffs of other snapshots still need, by version. `undefined`: not known, because a file is damaged.
@@ -13,7 +13,7 @@ import { DamagedSnapshot, type Session } from '../session.ts';
  * @param leaving The heads of snapshots that the log no longer knows, and whose files are still there, by version.
  */
 export async function findNeeded(
-  session: Session,
+  session: FileSession,
   without: ReadonlySet<string> = new Set(),
   leaving: ReadonlyMap<string, SnapshotHead> = new Map(),
 ): Promise<ReadonlyMap<string, SnapshotHead> | undefined> {
@@ -46,7 +46,7 @@ export async function findNeeded(
  *
  * @param without Ids of snapshots that are to be removed.
  */
-export async function findUnneeded(session: Session, without: ReadonlySet<string> = new Set()): Promise<string[]> {
+export async function findUnneeded(session: FileSession, without: ReadonlySet<string> = new Set()): Promise<string[]> {
   const names = session.tenant.folder.store.namesIn(session.path);
   const needed = await findNeeded(session, without);
   const shards = needed && (await shardsOf(session, without, needed));
@@ -57,7 +57,7 @@ export async function findUnneeded(session: Session, without: ReadonlySet<string
 
 /** The shards of all checkpoints; `undefined`: one can't be read, for example without its key, so any shard may be needed. */
 async function shardsOf(
-  session: Session,
+  session: FileSession,
   without: ReadonlySet<string>,
   needed: ReadonlyMap<string, SnapshotHead>,
 ): Promise<Set<string> | undefined> {
@@ -84,7 +84,7 @@ async function shardsOf(
 }
 
 /** Removes files of the session's folder; answers how many of them were shards. */
-export function removeNames(session: Session, names: readonly string[]): number {
+export function removeNames(session: FileSession, names: readonly string[]): number {
   for (const name of names) {
     session.tenant.folder.store.remove(join(session.path, name));
     session.checkedShards.delete(name);

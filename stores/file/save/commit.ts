@@ -10,7 +10,7 @@ import { timeNow, type SaveLine } from '../format/save-log.ts';
 import { formatFile, type SnapshotHead } from '../format/snapshot-file.ts';
 import { writeShards } from '../read/shards.ts';
 import { removeFiles } from '../remove/remove-snapshots.ts';
-import { newNonce, type Announcement, type Session } from '../session.ts';
+import { newNonce, type Announcement, type FileSession } from '../session.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 import { ScopeRecords, type RecordDraft } from '../records/scope-records.ts';
 
@@ -28,7 +28,7 @@ export interface Commit {
   readonly cipher: Cipher | undefined;
   readonly scopes: ReadonlyMap<string, ScopeChange>;
   /** `undefined`: the snapshot has none. */
-  readonly session: Session | undefined;
+  readonly session: FileSession | undefined;
   /** Whether a file may be in the snapshot's place; if not, it must not be replaced. */
   readonly replaces: boolean;
   /** Of a first save in a session. */
@@ -166,7 +166,7 @@ async function put(
 
 /** Completes a save after its commit point. A failure here is not one of the save. */
 async function end(
-  session: Session,
+  session: FileSession,
   head: SnapshotHead,
   announced: Announcement | undefined,
   isSettled: boolean,

@@ -44,7 +44,7 @@ import {
 } from '../read/read-snapshot.ts';
 import { sealedNames } from '../read/shards.ts';
 import { reconcile } from '../remove/remove-snapshots.ts';
-import { DamagedSnapshot, headUnlessDamaged, newNonce, type Session } from '../session.ts';
+import { DamagedSnapshot, headUnlessDamaged, newNonce, type FileSession } from '../session.ts';
 import type { IndexNode } from '../session-index.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 import { carryOut, NAME_IS_TAKEN, type Commit } from './commit.ts';
@@ -126,7 +126,7 @@ export class Save<S> {
     }
   }
 
-  async #create(session: Session, lock: HeldLock, next: SessionSnapshot<S>, isFresh: boolean): Promise<Outcome> {
+  async #create(session: FileSession, lock: HeldLock, next: SessionSnapshot<S>, isFresh: boolean): Promise<Outcome> {
     const { snapshotId: id, parentId } = next;
     const { index } = session;
     const { folder } = this.#tenant;
@@ -167,7 +167,7 @@ export class Save<S> {
     return isSaved ? id : AGAIN;
   }
 
-  async #rewrite(session: Session, lock: HeldLock, id: string): Promise<Outcome> {
+  async #rewrite(session: FileSession, lock: HeldLock, id: string): Promise<Outcome> {
     const current = await readSnapshot(session, id, this.#tenant.shared.states);
     if (!current) return AGAIN;
     await assertStored(session, current);
@@ -208,7 +208,7 @@ export class Save<S> {
   /** @returns `false`: a snapshot of this id came into being elsewhere. */
   async #carryOut(
     lock: HeldLock,
-    session: Session | undefined,
+    session: FileSession | undefined,
     { body, shards, known, cipher, ...state }: WrittenPart,
     commit: Pick<Commit, 'line' | 'replaces'> & { readonly head: Omit<SnapshotHead, keyof WrittenPart> },
   ): Promise<boolean> {
@@ -271,14 +271,14 @@ export class Save<S> {
     return isSaved ? meta.snapshotId : AGAIN;
   }
 
-  #assertLeaf(session: Session): void {
+  #assertLeaf(session: FileSession): void {
     const leaf = session.index.tree.latestLeaf();
     assertExpectedLeaf(this.#request.expectedLeafId, session.id, leaf?.snapshotId ?? null);
     assertRequiredSnapshot(this.#request.ifSnapshot, session.id, (one) => session.index.tree.has(one));
   }
 
   /** Reads the parent. Throws if it can't be read: no snapshot is saved on a damaged one. */
-  async #readParent(session: Session, parentId: string | undefined): Promise<LoadedSnapshot | undefined> {
+  async #readParent(session: FileSession, parentId: string | undefined): Promise<LoadedSnapshot | undefined> {
     const parent =
       parentId === undefined ? undefined : await readSnapshot(session, parentId, this.#tenant.shared.states);
     if (parent) await assertStored(session, parent);
@@ -286,7 +286,7 @@ export class Save<S> {
   }
 
   /** The base for a diff: `parent` or its nearest completed ancestor, whose state never changes. */
-  async #anchorOf(session: Session, parent: LoadedSnapshot): Promise<LoadedSnapshot | undefined> {
+  async #anchorOf(session: FileSession, parent: LoadedSnapshot): Promise<LoadedSnapshot | undefined> {
     if (parent.head.meta.status === 'completed') return parent;
     const { tree } = session.index;
     for (const id of tree.ancestors(parent.head.meta.snapshotId)) {
@@ -306,7 +306,7 @@ export class Save<S> {
       session,
       anchor,
       before,
-    }: { session: Session; anchor: LoadedSnapshot | undefined; before?: KnownState | undefined },
+    }: { session: FileSession; anchor: LoadedSnapshot | undefined; before?: KnownState | undefined },
   ): Promise<WrittenPart> {
     const version = newNonce();
     const cipher = await session.sealer.cipher();
@@ -339,7 +339,7 @@ export class Save<S> {
   }
 
   /** The second line of a file that is rewritten with the same state. An encrypted line is kept, under its key. */
-  async #sameBody(session: Session, node: IndexNode): Promise<Pick<Commit, 'body' | 'cipher'>> {
+  async #sameBody(session: FileSession, node: IndexNode): Promise<Pick<Commit, 'body' | 'cipher'>> {
     const { head, body, isSealed } = await readFile(session, node);
     const cipher = await session.sealer.cipher();
     if (isSealed || !cipher) return { body, cipher };
@@ -347,7 +347,7 @@ export class Save<S> {
   }
 
   /** @param near The head to take the details from if the session's own can't be read. */
-  async #details(session: Session, near: SnapshotHead | undefined): Promise<SessionDetails | undefined> {
+  async #details(session: FileSession, near: SnapshotHead | undefined): Promise<SessionDetails | undefined> {
     if (session.index.tree.size === 0) return this.#request.session;
     const head = session.headWithDetails();
     const before = head && (await session.opened(head).catch(undefinedIfDamaged));

@@ -17,7 +17,7 @@ const BOTH = 3;
 const LENGTH_BYTES = 4;
 
 /** How text is encrypted; see {@link Cipher}. */
-export interface Seal {
+export interface TextSeal {
   readonly cipher: Cipher;
   readonly place: string;
 }
@@ -34,13 +34,13 @@ const SHORTEST_DEFLATED = 120;
 const LONGEST_AT_ONCE = 32 * 1024;
 
 /** Text as bytes, deflated where that is shorter, then encrypted where there is a `seal`. */
-export async function packText(text: string, seal?: Seal): Promise<Buffer> {
+export async function packText(text: string, seal?: TextSeal): Promise<Buffer> {
   if (text.length <= LONGEST_AT_ONCE) return packTextNow(text, seal);
   return sealed(smaller(Buffer.from(text), await deflateAsync(text)), seal);
 }
 
 /** {@link packText} of text that is known to be short. */
-export function packTextNow(text: string, seal?: Seal): Buffer {
+export function packTextNow(text: string, seal?: TextSeal): Buffer {
   const plain = Buffer.from(text);
   const packed = plain.length < SHORTEST_DEFLATED ? tagged(PLAIN, plain) : smaller(plain, deflateRawSync(plain));
   return sealed(packed, seal);
@@ -91,7 +91,7 @@ function smaller(plain: Buffer, deflated: Buffer): Buffer {
   return deflated.length < plain.length ? tagged(DEFLATED, deflated) : tagged(PLAIN, plain);
 }
 
-function sealed(packed: Buffer, seal: Seal | undefined): Buffer {
+function sealed(packed: Buffer, seal: TextSeal | undefined): Buffer {
   return seal ? tagged(SEALED, seal.cipher.seal(packed, seal.place)) : packed;
 }
 

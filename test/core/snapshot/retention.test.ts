@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SessionTree, type SnapshotNode } from '../../../src/snapshot/session-tree.ts';
-import { assertPolicy, planRetention, type RetentionPolicy } from '../../../src/snapshot/retention.ts';
+import { assertPolicy, planRetention, type SessionRetention } from '../../../src/snapshot/retention.ts';
 import { SNAPSHOT_STATUSES } from '../../../src/snapshot/status.ts';
 import { random, seed } from '../../support/scale.ts';
 
@@ -22,7 +22,7 @@ const entry: fc.Arbitrary<Entry> = fc.record({
 });
 
 const age = fc.option(fc.integer({ min: 0, max: 10 }), { nil: undefined });
-const policy: fc.Arbitrary<RetentionPolicy> = fc.record({
+const policy: fc.Arbitrary<SessionRetention> = fc.record({
   maxAgeMs: age,
   idleMs: age,
   maxChainLength: fc.option(fc.integer({ min: 1, max: 6 }), { nil: undefined }),
@@ -135,7 +135,7 @@ describe('assertPolicy', () => {
     { maxChainLength: 0 },
     { maxChainLength: 2.5 },
   ])('refuses %j', (bad) => {
-    expect(() => assertPolicy(bad as RetentionPolicy)).toThrow(
+    expect(() => assertPolicy(bad as SessionRetention)).toThrow(
       expect.objectContaining({ status: 'INVALID_ARGUMENT' }) as Error,
     );
   });

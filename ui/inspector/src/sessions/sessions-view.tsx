@@ -1,4 +1,4 @@
-import type { SessionLine, SessionsPage } from '../../../../src/inspector/api.ts';
+import type { SessionRow, SessionsPage } from '../../../../src/inspector/api.ts';
 import { Failure } from '../components/failure.tsx';
 import { StatusMark } from '../components/status-mark.tsx';
 import { useDraft } from '../components/use-draft.ts';
@@ -53,7 +53,7 @@ export function SessionsView({ first }: { first: SessionsPage | undefined }) {
   );
 }
 
-function SessionRow({ line, now }: { line: SessionLine; now: number }) {
+function SessionRow({ line, now }: { line: SessionRow; now: number }) {
   const { sessionId, title, agent, ownerId, snapshotCount, leafCount, tokens, updatedAt, status } = line;
   return (
     <>
@@ -73,7 +73,7 @@ function SessionRow({ line, now }: { line: SessionLine; now: number }) {
 }
 
 /** Conditions, kept in the address. */
-function Filters({ lines }: { lines: readonly SessionLine[] }) {
+function Filters({ lines }: { lines: readonly SessionRow[] }) {
   const { info, place, set } = usePage();
   const { search = '', status = '', agent = '', age = '', tokens = '' } = place.query;
   const [draft, setDraft] = useDraft(search, (text) => set({ search: text }));

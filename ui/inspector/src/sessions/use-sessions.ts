@@ -1,11 +1,11 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
-import type { InspectorError, SessionLine, SessionsPage, SessionsQuery } from '../../../../src/inspector/api.ts';
+import type { InspectorError, SessionRow, SessionsPage, SessionsQuery } from '../../../../src/inspector/api.ts';
 import { listen } from '../api/live.ts';
 import { factsOf, read } from '../api/requests.ts';
 import { hasConditions } from './sessions-query.ts';
 
 export interface Sessions {
-  lines: readonly SessionLine[];
+  lines: readonly SessionRow[];
   isLoading: boolean;
   /** There are more. */
   hasMore: boolean;
@@ -15,7 +15,7 @@ export interface Sessions {
 }
 
 interface Known extends Omit<SessionsPage, 'items'> {
-  lines: readonly SessionLine[];
+  lines: readonly SessionRow[];
   error?: InspectorError;
 }
 
@@ -87,7 +87,7 @@ function withPage(before: Known, { items, looked, nextCursor }: SessionsPage): K
 }
 
 /** Those that were written last come first. With conditions the page can't know whether a session that it does not show has them. */
-function withLines(before: Known, items: readonly SessionLine[], isFiltered: boolean): Known {
+function withLines(before: Known, items: readonly SessionRow[], isFiltered: boolean): Known {
   const written = new Map(items.map((item) => [item.sessionId, item]));
   const shown = before.lines.map((item) => written.get(item.sessionId) ?? item);
   if (isFiltered) return { ...before, lines: shown };
