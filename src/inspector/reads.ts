@@ -13,7 +13,7 @@ import { readChanges, readDiff } from './read/changes.ts';
 import { readRuns } from './read/runs.ts';
 import { readSeen } from './read/seen.ts';
 import { readSessions } from './read/sessions.ts';
-import { readSnapshotView } from './read/snapshot.ts';
+import { readSnapshotView } from './read/snapshot-view.ts';
 import { readTree } from './read/tree.ts';
 import type { Source } from './source.ts';
 

@@ -32,7 +32,7 @@ import type {
 } from './contract.ts';
 import { assertFunction, checkLookup, checkSession, type Lookup } from './check-lookup.ts';
 import { checkRecordRead, checkRecordWrite, type RecordRead, type RecordWrite } from './records/session-records.ts';
-import { checkScope, checkScopeChanges, checkScopes } from './records/scopes.ts';
+import { checkScope, checkScopeChanges, checkScopes } from './records/record-scopes.ts';
 import { checkOptions, isBoolean, isFunction, isWhole } from './check-options.ts';
 import { StoreCheck } from './parts/store-check.ts';
 import { checkDetails } from './list/session-summary.ts';

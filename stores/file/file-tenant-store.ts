@@ -17,7 +17,7 @@ import type {
 } from '../../src/store/contract.ts';
 import type { Lookup } from '../../src/store/check-lookup.ts';
 import { checkPage } from '../../src/store/list/page.ts';
-import { describeScope } from '../../src/store/records/scopes.ts';
+import { describeScope } from '../../src/store/records/record-scopes.ts';
 import { LruCache } from '../../src/store/parts/lru-cache.ts';
 import type { StoreCheck } from '../../src/store/parts/store-check.ts';
 import type { KnownState } from '../chain/written-state.ts';
@@ -31,7 +31,7 @@ import { deleteSession, prune } from './remove/remove-snapshots.ts';
 import { ScopeRecords } from './records/scope-records.ts';
 import { Save } from './save/save-snapshot.ts';
 import { SessionRecords } from './records/session-records.ts';
-import type { FileSession } from './session.ts';
+import type { FileSession } from './file-session.ts';
 import { TenantSessions } from './tenant-sessions.ts';
 import type { TenantWatch } from './watch/tenant-watch.ts';
 

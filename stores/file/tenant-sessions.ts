@@ -10,7 +10,7 @@ import type { SnapshotHead } from './format/snapshot-file.ts';
 import type { KnownState } from '../chain/written-state.ts';
 import type { StateCache } from './read/read-snapshot.ts';
 import { scanTenant, type ScannedSession } from './read/scan-tenant.ts';
-import { newNonce, FileSession, type SessionHome } from './session.ts';
+import { newNonce, FileSession, type SessionHome } from './file-session.ts';
 import { LOG, TenantFolder } from './tenant-folder.ts';
 
 /** What all tenants of a store have in common. */

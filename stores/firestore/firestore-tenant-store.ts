@@ -17,13 +17,13 @@ import type {
   SnapshotMetadata,
 } from '../../src/store/contract.ts';
 import type { Lookup } from '../../src/store/check-lookup.ts';
-import { scopeKey } from '../../src/store/records/scopes.ts';
+import { scopeKey } from '../../src/store/records/record-scopes.ts';
 import type { RecordRead, RecordWrite } from '../../src/store/records/session-records.ts';
 import type { StoreCheck } from '../../src/store/parts/store-check.ts';
 import { TenantCheck } from './check/check-tenant.ts';
 import { listSessions, listSnapshots } from './read/lists.ts';
 import { readRecords } from './read/records.ts';
-import { listScopes, readScopes } from './read/scopes.ts';
+import { listScopes, readScopes } from './read/read-scopes.ts';
 import { handOutLoaded, SnapshotReader } from './read/snapshot-reader.ts';
 import { deleteSession, deleteSessions } from './remove/delete-session.ts';
 import { erase, type EraseResult } from './remove/erase.ts';

@@ -23,7 +23,7 @@ import type {
 import { type Lookup } from '../../src/store/check-lookup.ts';
 import { assertExpectedLeaf, assertRequiredSnapshot, chooseLeaf } from '../../src/store/choose-leaf.ts';
 import { checkPage, pageOf } from '../../src/store/list/page.ts';
-import { runScopeChange, scopeKey, scopeOfKey } from '../../src/store/records/scopes.ts';
+import { runScopeChange, scopeKey, scopeOfKey } from '../../src/store/records/record-scopes.ts';
 import type { RecordRead, RecordWrite } from '../../src/store/records/session-records.ts';
 import { summarize } from '../../src/store/list/session-summary.ts';
 import type { StoreCheck } from '../../src/store/parts/store-check.ts';

@@ -4,7 +4,7 @@ import { BackgroundTask } from './detached-task.ts';
 import { AgentError, toAgentError, withAgentErrors } from '../errors.ts';
 import { interruptsOf } from './interrupt.ts';
 import type { AgentTransport } from '../transport.ts';
-import { refusedTurn, Turn } from './turn.ts';
+import { refusedTurn, Turn } from './chat-turn.ts';
 import type {
   AgentChat,
   AgentInput,

@@ -15,7 +15,7 @@ import type { MemoryBlock, SessionFacts } from '../../session/turn-memory.ts';
 import { inputLimitOf } from '../tokens/model-limits.ts';
 import type { ContextReport, Summary, TurnWindow, WindowCall, WindowScope } from '../types.ts';
 import type { WindowSetting } from '../window.ts';
-import { isLengthRefusal } from './refusal.ts';
+import { isLengthRefusal } from './length-refusal.ts';
 
 /** A window during one turn: fetches once, then prepares and makes each model call. */
 export class WindowTurn implements TurnWindow {

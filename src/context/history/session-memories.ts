@@ -1,7 +1,7 @@
 import type { SessionFacts } from '../../session/turn-memory.ts';
 import { checkOptions, isWhole } from '../../store/check-options.ts';
 import type { HistoryStrategy, Summary } from '../types.ts';
-import { cutToBudget, stepFor } from './cut.ts';
+import { cutToBudget, stepFor } from './cut-to-budget.ts';
 
 /** Options of {@link sessionMemories}. */
 export interface SessionMemoriesOptions {

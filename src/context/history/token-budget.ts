@@ -1,6 +1,6 @@
 import { checkOptions, isWhole } from '../../store/check-options.ts';
 import type { HistoryStrategy } from '../types.ts';
-import { cutToBudget } from './cut.ts';
+import { cutToBudget } from './cut-to-budget.ts';
 
 /** Options of {@link tokenBudget}. */
 export interface TokenBudgetOptions {

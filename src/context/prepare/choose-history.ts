@@ -1,5 +1,5 @@
 import type { MessageData } from 'genkit';
-import { cutToBudget, stepFor } from '../history/cut.ts';
+import { cutToBudget, stepFor } from '../history/cut-to-budget.ts';
 import { keptTurnsOf } from '../history/session-memories.ts';
 import { turnsOf } from '../turns.ts';
 import type { HistoryItem, HistoryStrategy, MessageRange, OmissionReason, StrategyTools, Summary } from '../types.ts';

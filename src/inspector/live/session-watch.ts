@@ -5,7 +5,7 @@ import { isTerminal } from '../../snapshot/status.ts';
 import type { TreeNode } from '../api.ts';
 import { commonLength } from '../read/changes.ts';
 import { nodeOf } from '../read/node.ts';
-import { viewOf } from '../read/snapshot.ts';
+import { viewOf } from '../read/snapshot-view.ts';
 import type { ReadSnapshot, Source } from '../source.ts';
 import type { SendLive } from './live.ts';
 

@@ -7,7 +7,7 @@ import type { ContextReport, SeenRange, SeenSummary, SeenView } from '../api.ts'
 import type { Params } from '../http/params.ts';
 import type { ReadSnapshot, Source } from '../source.ts';
 import { reportOf } from './node.ts';
-import { lookupOf } from './snapshot.ts';
+import { lookupOf } from './snapshot-view.ts';
 
 /** The model's input in the turn of a snapshot, from its report, the conversation and the stored summary. At most two requests. */
 export async function readSeen(source: Source, params: Params): Promise<SeenView> {

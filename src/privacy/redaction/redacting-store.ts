@@ -35,7 +35,7 @@ import {
   type WriteRecordOptions,
 } from '../../store/contract.ts';
 import { assertFunction } from '../../store/check-lookup.ts';
-import { checkScopeChanges } from '../../store/records/scopes.ts';
+import { checkScopeChanges } from '../../store/records/record-scopes.ts';
 import { checkRecordWrite } from '../../store/records/session-records.ts';
 import { madeInRecord } from './machine-made.ts';
 import { checkRedacting, type RedactingOptions, type RedactingSettings } from './options.ts';

@@ -15,7 +15,7 @@ import {
   type OptionCheck,
 } from '../check-options.ts';
 import { checkPage } from '../list/page.ts';
-import { MAX_RECORD_BYTES } from '../records/scopes.ts';
+import { MAX_RECORD_BYTES } from '../records/record-scopes.ts';
 import type { Memory, MemoryDraft, MemoryFilter, MemoryOperation, MemoryQuery, WriteMemoryNote } from './contract.ts';
 
 const MAX_OPERATIONS = 100;

@@ -4,7 +4,7 @@ import { jsonBytes } from '../../json/size.ts';
 import { copyJson, JsonValueError, type Json } from '../../json/value.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import type { ReadRecordsOptions, SessionRecord, WriteRecordOptions } from '../contract.ts';
-import { MAX_RECORD_BYTES } from './scopes.ts';
+import { MAX_RECORD_BYTES } from './record-scopes.ts';
 
 const MAX_KEYS = 100;
 

@@ -1,5 +1,5 @@
 import { join, relative } from 'node:path';
-import { scopeOfKey } from '../../../src/store/records/scopes.ts';
+import { scopeOfKey } from '../../../src/store/records/record-scopes.ts';
 import type { StoreCheck } from '../../../src/store/parts/store-check.ts';
 import { Pace } from '../disk/pace.ts';
 import { snapshotName } from '../format/names.ts';
@@ -10,7 +10,7 @@ import { reconcile, removeEmptySession } from '../remove/remove-snapshots.ts';
 import { findUnneeded, removeNames } from '../remove/unneeded.ts';
 import { ScopeRecords } from '../records/scope-records.ts';
 import { sessionOfRecords, SessionRecords } from '../records/session-records.ts';
-import type { FileSession } from '../session.ts';
+import type { FileSession } from '../file-session.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 
 /** Reads everything of a tenant once, and reports damage, orphans and expired runs. */

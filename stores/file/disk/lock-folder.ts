@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { GenkitError } from 'genkit';
 import { KeyQueue } from '../../../src/store/parts/key-queue.ts';
 import { attempt, closeQuietly, codeOf, CREATE, type FileSystem } from './file-system.ts';
-import { formatOwner, livenessOf, newOwner, parseOwner, type Owner } from './owner.ts';
+import { formatOwner, livenessOf, newOwner, parseOwner, type Owner } from './lock-owner.ts';
 import { readBeginning } from './read-file.ts';
 
 /** The lock of an owner whose process can't be looked up from here is taken over at this age. */

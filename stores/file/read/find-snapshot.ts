@@ -1,7 +1,7 @@
 import { chooseLeaf } from '../../../src/store/choose-leaf.ts';
 import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
 import type { SnapshotHead } from '../format/snapshot-file.ts';
-import type { FileSession } from '../session.ts';
+import type { FileSession } from '../file-session.ts';
 import type { IndexNode } from '../session-index.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 import { readHead } from './read-head.ts';

@@ -14,7 +14,7 @@ import { readBeginning, readFrom } from '../disk/read-file.ts';
 import { fileNameOf } from '../format/names.ts';
 import { parseHeader, parseLines } from '../format/save-log.ts';
 import type { SnapshotHead } from '../format/snapshot-file.ts';
-import { headUnlessDamaged, type FileSession } from '../session.ts';
+import { headUnlessDamaged, type FileSession } from '../file-session.ts';
 import type { IndexNode } from '../session-index.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 

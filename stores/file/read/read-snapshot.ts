@@ -11,7 +11,7 @@ import { stampOf } from '../disk/file-system.ts';
 import { isSystemError } from '../disk/io-error.ts';
 import { readFrom } from '../disk/read-file.ts';
 import { parseFile, type SnapshotFile, type SnapshotHead, type StateRef } from '../format/snapshot-file.ts';
-import { DamagedSnapshot, type FileSession } from '../session.ts';
+import { DamagedSnapshot, type FileSession } from '../file-session.ts';
 import type { IndexNode } from '../session-index.ts';
 import type { TenantFolder } from '../tenant-folder.ts';
 import { readShard } from './shards.ts';

@@ -5,7 +5,7 @@ import { shardName, type CutShard, type CutMemory, type ShardNames } from '../..
 import { readFrom } from '../disk/read-file.ts';
 import { isPacked, pack, unpack } from '../format/compression.ts';
 import { textOf } from '../format/text.ts';
-import type { FileSession } from '../session.ts';
+import type { FileSession } from '../file-session.ts';
 
 /** Whether a file in a session's folder has the name of a shard. */
 export function isShard(name: string): boolean {

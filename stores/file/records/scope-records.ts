@@ -2,7 +2,7 @@ import { GenkitError } from 'genkit';
 import { dataLoss } from '../../../src/errors.ts';
 import type { Page, PageOptions, ScopeChange, ScopeId, ScopeRecord } from '../../../src/store/contract.ts';
 import { checkPage, pageOf } from '../../../src/store/list/page.ts';
-import { describeScope, runScopeChange, scopeKey, scopeOfKey } from '../../../src/store/records/scopes.ts';
+import { describeScope, runScopeChange, scopeKey, scopeOfKey } from '../../../src/store/records/record-scopes.ts';
 import { attempt, closeQuietly, READ_APPEND } from '../disk/file-system.ts';
 import { CallerFailure } from '../disk/io-error.ts';
 import { Pace } from '../disk/pace.ts';

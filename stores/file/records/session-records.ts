@@ -20,7 +20,7 @@ import {
   recordPrefix,
   type SessionRecordFile,
 } from '../format/session-record-file.ts';
-import { newNonce, type FileSession } from '../session.ts';
+import { newNonce, type FileSession } from '../file-session.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 
 /**

@@ -12,7 +12,7 @@ import { readHead, readOwnHead } from '../read/read-head.ts';
 import { isShard } from '../read/shards.ts';
 import { ScopeRecords } from '../records/scope-records.ts';
 import { removeOrphanRecords, SessionRecords } from '../records/session-records.ts';
-import { headUnlessDamaged, type FileSession } from '../session.ts';
+import { headUnlessDamaged, type FileSession } from '../file-session.ts';
 import type { IndexNode } from '../session-index.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 import { findNeeded, findUnneeded, removeNames } from './unneeded.ts';

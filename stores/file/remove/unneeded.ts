@@ -4,7 +4,7 @@ import { isShard } from '../read/shards.ts';
 import { readFile, readState } from '../read/read-snapshot.ts';
 import { loadHeads } from '../read/lists.ts';
 import type { SnapshotFile, SnapshotHead } from '../format/snapshot-file.ts';
-import { DamagedSnapshot, type FileSession } from '../session.ts';
+import { DamagedSnapshot, type FileSession } from '../file-session.ts';
 
 /**
  * States of removed snapshots that diffs of other snapshots still need, by version. `undefined`: not known, because a file is damaged.

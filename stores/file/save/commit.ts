@@ -10,7 +10,7 @@ import { timeNow, type SaveLine } from '../format/save-log.ts';
 import { formatFile, type SnapshotHead } from '../format/snapshot-file.ts';
 import { writeShards } from '../read/shards.ts';
 import { removeFiles } from '../remove/remove-snapshots.ts';
-import { newNonce, type Announcement, type FileSession } from '../session.ts';
+import { newNonce, type Announcement, type FileSession } from '../file-session.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 import { ScopeRecords, type RecordDraft } from '../records/scope-records.ts';
 

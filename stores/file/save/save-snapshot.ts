@@ -44,7 +44,7 @@ import {
 } from '../read/read-snapshot.ts';
 import { sealedNames } from '../read/shards.ts';
 import { reconcile } from '../remove/remove-snapshots.ts';
-import { DamagedSnapshot, headUnlessDamaged, newNonce, type FileSession } from '../session.ts';
+import { DamagedSnapshot, headUnlessDamaged, newNonce, type FileSession } from '../file-session.ts';
 import type { IndexNode } from '../session-index.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 import { carryOut, NAME_IS_TAKEN, type Commit } from './commit.ts';

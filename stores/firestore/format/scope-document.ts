@@ -4,7 +4,7 @@ import { dataLoss } from '../../../src/errors.ts';
 import { parseJson, stringifyJson } from '../../../src/json/value.ts';
 import type { ScopeRecord } from '../../../src/store/contract.ts';
 import type { Sealer } from '../../../src/store/encryption/encryption.ts';
-import { describeScope, scopeOfKey } from '../../../src/store/records/scopes.ts';
+import { describeScope, scopeOfKey } from '../../../src/store/records/record-scopes.ts';
 import type { DocumentWrite } from '../database.ts';
 import { assertOwnDocument, FORMAT, SEALED_FORMAT } from './foreign-layout.ts';
 import { packText, packTextNow, unpackText } from './packed-text.ts';

@@ -1,10 +1,10 @@
 import type { Timestamp } from '@google-cloud/firestore';
 import { invalidArgument } from '../../../src/errors.ts';
 import type { SaveRequest } from '../../../src/store/base-session-store.ts';
-import { runScopeChange } from '../../../src/store/records/scopes.ts';
+import { runScopeChange } from '../../../src/store/records/record-scopes.ts';
 import { AlreadySaved } from '../failures.ts';
 import { writeScope, type ScopeDocument, type ScopeWrite } from '../format/scope-document.ts';
-import { readScopeDocuments } from '../read/scopes.ts';
+import { readScopeDocuments } from '../read/read-scopes.ts';
 import type { TenantDatabase } from '../tenant-database.ts';
 
 /** Limit for all records of a save: they must be in the snapshot's own commit. */

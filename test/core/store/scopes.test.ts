@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { StateError } from '../../../src/errors.ts';
 import type { ScopeChange, ScopeId } from '../../../src/store/contract.ts';
-import { checkScopeChanges, MAX_RECORD_BYTES, runScopeChange, scopeKey } from '../../../src/store/records/scopes.ts';
+import {
+  checkScopeChanges,
+  MAX_RECORD_BYTES,
+  runScopeChange,
+  scopeKey,
+} from '../../../src/store/records/record-scopes.ts';
 
 const ADA: ScopeId = { scope: 'user', appName: 'shop', userId: 'ada' };
 const change = (answer: unknown): ScopeChange => ({ id: ADA, change: () => answer as never });

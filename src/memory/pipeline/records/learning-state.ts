@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { jsonBytes } from '../../../json/size.ts';
 import type { Json } from '../../../json/value.ts';
 import type { MemoryOperation, WriteMemoryNote } from '../../../store/memory/contract.ts';
-import { MAX_RECORD_BYTES } from '../../../store/records/scopes.ts';
+import { MAX_RECORD_BYTES } from '../../../store/records/record-scopes.ts';
 import { invalidArgument } from '../../../errors.ts';
 import { commitPlan } from './commit-plan.ts';
 import { parseSourceNote, type SourceNote } from './ranges.ts';

@@ -15,7 +15,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { StoreFinding } from 'genkitx-agents';
-import { scopeKey } from '../../../../src/store/records/scopes.ts';
+import { scopeKey } from '../../../../src/store/records/record-scopes.ts';
 import { nodeFileSystem } from '../../../../stores/file/disk/file-system.ts';
 import { formatRecord } from '../../../../stores/file/format/scope-file.ts';
 import { contentsBelow, entriesBelow, flip, temporaryFolder } from '../support/folders.ts';

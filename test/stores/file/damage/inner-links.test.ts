@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } fro
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { nodeFileSystem, type FileSystem } from '../../../../stores/file/disk/file-system.ts';
-import { formatOwner, newOwner } from '../../../../stores/file/disk/owner.ts';
+import { formatOwner, newOwner } from '../../../../stores/file/disk/lock-owner.ts';
 import { contentsBelow, temporaryFolder } from '../support/folders.ts';
 import { adding, ADA, openStore, saveTurn, saveTurns, SESSION, type Store } from '../support/scenarios.ts';
 

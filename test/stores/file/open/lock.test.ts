@@ -4,7 +4,7 @@ import { GenkitError } from 'genkit';
 import { describe, expect, it, vi } from 'vitest';
 import { nodeFileSystem, type FileSystem } from '../../../../stores/file/disk/file-system.ts';
 import { LockFolder } from '../../../../stores/file/disk/lock-folder.ts';
-import { formatOwner, livenessOf, newOwner, parseOwner, type Owner } from '../../../../stores/file/disk/owner.ts';
+import { formatOwner, livenessOf, newOwner, parseOwner, type Owner } from '../../../../stores/file/disk/lock-owner.ts';
 import { entriesBelow, temporaryFolder } from '../support/folders.ts';
 
 /** No process has so high a number. */

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { ScopeId } from '../../../../src/store/contract.ts';
-import { scopeKey } from '../../../../src/store/records/scopes.ts';
+import { scopeKey } from '../../../../src/store/records/record-scopes.ts';
 import { recordNameOf } from '../../../../stores/file/format/scope-file.ts';
 import { entriesBelow, temporaryFolder } from '../support/folders.ts';
 import { RecordingFileSystem } from '../support/recording.ts';

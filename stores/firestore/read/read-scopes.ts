@@ -2,7 +2,7 @@ import { FieldPath } from '@google-cloud/firestore';
 import { copyJson } from '../../../src/json/value.ts';
 import type { Page, PageOptions, ScopeId, ScopeRecord } from '../../../src/store/contract.ts';
 import { checkPage, pageOf } from '../../../src/store/list/page.ts';
-import { scopeOfKey } from '../../../src/store/records/scopes.ts';
+import { scopeOfKey } from '../../../src/store/records/record-scopes.ts';
 import { assertOwnDocument } from '../format/foreign-layout.ts';
 import { unpackText } from '../format/packed-text.ts';
 import { readScopeDocument, type ScopeDocument } from '../format/scope-document.ts';
