@@ -2,6 +2,7 @@ import type { QueryAnswer } from './base-memory-store.ts';
 import type { CommitOperations, QueryRequest } from './checks.ts';
 import type { Memory, MemoryChanges, MemoryScopeId } from './contract.ts';
 import {
+  changedMemories,
   isExpired,
   isSupportedBy,
   nextMemoryVersion,
@@ -20,13 +21,10 @@ export interface MemoriesCommit {
   readonly removed: readonly string[];
 }
 
-/**
- * The memories of one scope, in this process.
- *
- * Invariant: `#memories` holds the versions of each memory, oldest first; the memory that was put last is the last one.
- */
+/** The memories of one scope, in this process. */
 export class ScopeMemories {
   readonly #scope: MemoryScopeId;
+  /** The versions of each memory, oldest first. */
   readonly #memories = new Map<string, readonly MemoryVersion[]>();
   #revision = 0;
   /** The revision in which memories were removed last. */
@@ -68,9 +66,7 @@ export class ScopeMemories {
     for (const id of removed) this.#memories.delete(id);
     for (const version of versions) {
       const { id } = version.memory;
-      const before = this.#memories.get(id) ?? [];
-      this.#memories.delete(id);
-      this.#memories.set(id, [...before, version]);
+      this.#memories.set(id, [...(this.#memories.get(id) ?? []), version]);
     }
     if (removed.length > 0) this.#resetRevision = revision;
   }
@@ -106,15 +102,8 @@ export class ScopeMemories {
   changes(since: number): MemoryChanges {
     if (since === this.#revision) return { revision: since, changed: [], isReset: false };
     const isReset = since < this.#resetRevision || since > this.#revision;
-    const first = isReset ? 0 : memorySequenceOf(since + 1);
-    const changed: MemoryVersion[] = [];
-    for (const versions of [...this.#memories.values()].toReversed()) {
-      const current = versions.at(-1)!;
-      if (current.sequence < first) break;
-      if (current.contentSequence >= first) changed.push(current);
-    }
-    changed.sort((x, y) => x.contentSequence - y.contentSequence);
-    return { revision: this.#revision, changed: changed.map(({ memory }) => memory), isReset };
+    const changed = changedMemories(this.#at(undefined), isReset ? 0 : since + 1);
+    return { revision: this.#revision, changed, isReset };
   }
 
   query(request: QueryRequest): QueryAnswer {

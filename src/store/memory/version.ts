@@ -98,6 +98,12 @@ export function memoryVersionAt(versions: readonly MemoryVersion[], time: number
   return versions.findLast(({ memory }) => Date.parse(memory.updatedAt) <= time);
 }
 
+/** The memories whose content changed in a revision or later, in the order of these changes. */
+export function changedMemories(versions: readonly MemoryVersion[], revision: number): Memory[] {
+  const changed = versions.filter(({ contentSequence }) => contentSequence >= memorySequenceOf(revision));
+  return changed.toSorted((x, y) => x.contentSequence - y.contentSequence).map(({ memory }) => memory);
+}
+
 /** Whether a source supports one of these versions. */
 export function isSupportedBy(versions: readonly MemoryVersion[], sourceId: string): boolean {
   return versions.some(({ memory }) => memory.sources.some(({ id }) => id === sourceId));

@@ -6,7 +6,7 @@ import type { Sealer } from '../../../src/store/encryption/encryption.ts';
 import type { MemoryChanges, MemoryScopeId } from '../../../src/store/memory/contract.ts';
 import { describeMemoryScope, memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
 import { ScopeMemories } from '../../../src/store/memory/scope-memories.ts';
-import { memorySequenceOf, type MemoryVersion } from '../../../src/store/memory/version.ts';
+import { changedMemories, memorySequenceOf, type MemoryVersion } from '../../../src/store/memory/version.ts';
 import type { KeyQueue } from '../../../src/store/parts/key-queue.ts';
 import type { LruCache } from '../../../src/store/parts/lru-cache.ts';
 import { closeQuietly, codeOf, READ, READ_APPEND } from '../disk/file-system.ts';
@@ -258,9 +258,7 @@ export class MemoryLog {
           if (!current.has(version.memory.id)) current.set(version.memory.id, version);
         }
       }
-      const changed = [...current.values()].filter((version) => version.contentSequence >= memorySequenceOf(since + 1));
-      changed.sort((x, y) => x.contentSequence - y.contentSequence);
-      return { revision: last.revision, changed: changed.map(({ memory }) => memory), isReset: false };
+      return { revision: last.revision, changed: changedMemories([...current.values()], since + 1), isReset: false };
     });
   }
 
