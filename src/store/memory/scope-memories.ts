@@ -44,10 +44,10 @@ export class ScopeMemories {
     return { memories, revisions: this.versions().length - memories };
   }
 
-  /** Sets the revisions, which do not follow from the versions. */
-  restore(revision: number, resetRevision: number): void {
-    this.#revision = revision;
-    this.#resetRevision = resetRevision;
+  /** Adds what a stored commit put. `reset` is the revision in which memories were removed last. */
+  restore(versions: readonly MemoryVersion[], { revision, reset }: { revision: number; reset: number }): void {
+    this.apply({ revision, versions, removed: [] });
+    this.#resetRevision = reset;
   }
 
   /** The changes that a commit will make. */

@@ -1,3 +1,4 @@
+import { freeze } from '../../../src/json/immutable.ts';
 import { stringifyJson, type Json } from '../../../src/json/value.ts';
 import type { Cipher, Sealer } from '../../../src/store/encryption/encryption.ts';
 import type { Memory, MemoryScopeId } from '../../../src/store/memory/contract.ts';
@@ -28,9 +29,9 @@ export interface LogTail {
   /** Commits since the log was made that put nothing. */
   readonly idle: number;
   /** No memory expires before this time, in milliseconds since 1970. */
-  readonly expires?: number;
+  readonly expires?: number | undefined;
   /** The job that the last commit on behalf of a job has done. */
-  readonly job?: string;
+  readonly job?: string | undefined;
   /** The scope was erased; only this line is left of it. */
   readonly isErased?: boolean;
 }
@@ -109,7 +110,7 @@ export async function parseBlock(
   const stored = typeof sealed === 'string' ? await openJson(sealed, sealer, placeOf(commit)) : put;
   if (!Array.isArray(stored) || !stored.every(isVersion)) throw new Error('no line of a log');
   return (stored as unknown as StoredVersion[]).map(({ m, s, c, v }) => ({
-    memory: { ...(m as unknown as Memory), scope },
+    memory: freeze({ ...(m as unknown as Memory), scope }),
     sequence: s,
     contentSequence: c,
     vector: v === undefined ? undefined : decodeVector(v),

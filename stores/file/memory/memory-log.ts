@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { GenkitError } from 'genkit';
 import { dataLoss, quote } from '../../../src/errors.ts';
-import { freeze } from '../../../src/json/immutable.ts';
 import type { Sealer } from '../../../src/store/encryption/encryption.ts';
 import type { MemoryChanges, MemoryScopeId } from '../../../src/store/memory/contract.ts';
 import { describeMemoryScope, memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
@@ -35,7 +34,6 @@ export interface LoadedLog {
   tail: LogTail;
 }
 
-/** What the logs of a store share. */
 export interface SharedLogs {
   readonly folder: StoreFolder;
   readonly loaded: LruCache<LoadedLog>;
@@ -184,18 +182,6 @@ export class MemoryLog {
     return { inode, memories: new ScopeMemories(this.#scope), end: 0, tail: NO_TAIL };
   }
 
-  /** Reads what is behind `log.end`. */
-  async #readTo(fd: number, size: number, log: LoadedLog): Promise<LoadedLog> {
-    const start = log.end;
-    const bytes = await readPart(this.#shared.folder.fs, fd, start, size);
-    if (start === 0) {
-      log.end = bytes.indexOf(10) + 1;
-      if (parseHeader(bytes.subarray(0, log.end)) === undefined) throw this.#damaged();
-    }
-    await this.#apply(log, bytes, start);
-    return log;
-  }
-
   /** Whether a commit with this tail ends at a position. */
   async #hasTailAt(fd: number, end: number, tail: LogTail): Promise<boolean> {
     const expected = Buffer.from(formatTail(tail));
@@ -203,12 +189,18 @@ export class MemoryLog {
     return bytes.equals(expected);
   }
 
-  /** Applies the commits behind `log.end`. */
-  async #apply(log: LoadedLog, bytes: Buffer, start: number): Promise<void> {
+  /** Reads the commits behind `log.end`. */
+  async #readTo(fd: number, size: number, log: LoadedLog): Promise<LoadedLog> {
+    const start = log.end;
+    const bytes = await readPart(this.#shared.folder.fs, fd, start, size);
+    if (start === 0) {
+      log.end = bytes.indexOf(10) + 1;
+      if (parseHeader(bytes.subarray(0, log.end)) === undefined) throw this.#damaged();
+    }
     let block: Buffer | undefined;
     for (let at = log.end - start; ;) {
       const end = bytes.indexOf(10, at) + 1;
-      if (end === 0) break;
+      if (end === 0) return log;
       const line = bytes.subarray(at, end);
       at = end;
       const tail = parseTail(line);
@@ -217,20 +209,14 @@ export class MemoryLog {
         continue;
       }
       if (tail.block !== (block?.length ?? 0)) throw this.#damaged();
-      if (block) {
-        const versions = await this.#parse(block, tail.commit);
-        log.memories.apply({ revision: tail.revision, versions, removed: [] });
-      }
-      log.memories.restore(tail.revision, tail.reset);
+      log.memories.restore(block ? await this.#parse(block, tail.commit) : [], tail);
       [log.tail, log.end, block] = [tail, start + at, undefined];
     }
   }
 
   async #parse(block: Buffer, commit: number): Promise<MemoryVersion[]> {
     try {
-      const versions = await parseBlock(block, commit, { scope: this.#scope, sealer: this.#sealer });
-      for (const { memory } of versions) freeze(memory);
-      return versions;
+      return await parseBlock(block, commit, { scope: this.#scope, sealer: this.#sealer });
     } catch (error) {
       if (error instanceof GenkitError) throw error;
       throw this.#damaged();

@@ -37,7 +37,6 @@ import { NO_TAIL, type LogTail } from './log-format.ts';
 import { MemoryLog, type SharedLogs } from './memory-log.ts';
 import { NoteFiles } from './note-files.ts';
 
-/** What the tenants of a store share. */
 export interface SharedMemories extends SharedLogs {
   readonly encryption: Encryption | undefined;
   /** Runs a call; failures of the system become errors that name no path. */
@@ -218,8 +217,9 @@ export class FileMemoryTenant implements MemoryTenant {
     assertMemoryRevision(scope.key, before.revision, expectedRevision);
     const held = job && findJob(await this.#openJobs(), job.id);
     if (job) assertMemoryJobHeld(held && (await this.#jobs.read(held)), job, scope.key);
+    const done = held ? [held] : [];
     if (puts.length + removes.length + notes.length === 0) {
-      await this.#jobs.remove(held ? [held] : []);
+      await this.#jobs.remove(done);
       return { revision: before.revision };
     }
     const grown = this.#shared.folder.makeFolder(scope.path);
@@ -238,7 +238,6 @@ export class FileMemoryTenant implements MemoryTenant {
     const left = isRemoval ? memories!.versions().filter(({ memory }) => !gone.has(memory.id)) : [];
     const ends = [...left, ...planned.versions].map(({ memory }) => Date.parse(memory.expiresAt ?? '') || Infinity);
     const expires = Math.min(isRemoval ? Infinity : (before.expires ?? Infinity), ...ends);
-    const done = held?.ref ?? before.job;
     const next: LogTail = {
       commit,
       revision: planned.revision,
@@ -247,23 +246,23 @@ export class FileMemoryTenant implements MemoryTenant {
       cleared: before.cleared,
       block: 0,
       idle: planned.versions.length === 0 ? before.idle + 1 : before.idle,
-      ...(expires < Infinity && { expires }),
-      ...(done !== undefined && { job: done }),
+      expires: expires < Infinity ? expires : undefined,
+      job: held?.ref ?? before.job,
     };
     const assertHeld = (): void => lock.assertHeld();
     if (isRemoval) await scope.log.rewrite(next, [...left, ...planned.versions], assertHeld);
     else await scope.log.append(before, next, planned.versions, assertHeld);
     for (const path of grown) await this.#shared.folder.flushFolder(path);
-    await this.#finish(scope, next, held);
+    await this.#finish(scope, next, done);
     return { revision: next.revision };
   }
 
   /** The work after a commit point. */
-  async #finish(scope: Scope, tail: LogTail, held?: JobFile): Promise<void> {
+  async #finish(scope: Scope, tail: LogTail, done: readonly JobFile[] = []): Promise<void> {
     try {
       await this.#shared.folder.flushFolder(scope.path);
       await scope.notes.tidy(tail);
-      await this.#jobs.remove(held ? [held] : []);
+      await this.#jobs.remove(done);
     } catch (error) {
       throw outcomeUnknown('Committing memories', error);
     }
@@ -278,9 +277,8 @@ export class FileMemoryTenant implements MemoryTenant {
         return 0;
       }
       const removes = (await scope.log.load()).memories.expired(now);
-      const operations = { puts: [], removes, notes: [], raisesRevision: removes.length > 0 };
-      if (removes.length > 0)
-        await this.#commit(scope, { operations, expectedRevision: undefined, job: undefined, now }, lock);
+      const operations = { puts: [], removes, notes: [], raisesRevision: true };
+      await this.#commit(scope, { operations, expectedRevision: undefined, job: undefined, now }, lock);
       return removes.length;
     });
   }
