@@ -97,9 +97,9 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     return this.#call('changes', 'Reading changes of memories', async () => {
       // Read before the memories: changes that come in between are returned again next time.
       const { revision, reset, floorRevision } = await this.#readHead(key);
+      if (since === revision) return { revision, changed: [], isReset: false };
       const isReset = since < reset || since > revision;
-      if (since === revision) return { revision, changed: [], isReset };
-      const first = memorySequenceOf(isReset ? floorRevision : Math.max(since + 1, floorRevision));
+      const first = memorySequenceOf(isReset ? floorRevision : since + 1);
       const changed = this.#memories(key).where('content', '>=', first).orderBy('content');
       const documents = await this.#data.database.all(changed.select(...WITHOUT_VECTOR));
       return { revision, changed: memoriesOf(await this.#versions(key, documents)), isReset };
@@ -107,9 +107,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
   }
 
   commit(key: string, request: CommitRequest): Promise<MemoryCommitResult> {
-    return this.#call('commit', 'Committing memories', () =>
-      new ScopeCommits(this.#data, this.#jobs, key).make(request),
-    );
+    return this.#call('commit', 'Committing memories', () => this.#commits(key).make(request));
   }
 
   revisions(key: string, id: string): Promise<Memory[]> {
@@ -136,7 +134,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       const found = new Set(now.map(({ id }) => id));
       const names = new Set(before.map(({ id }) => memoryNameOf(id)));
       const more = [...names].filter((name) => !found.has(name)).map((name) => this.#memories(key).doc(name));
-      const documents = more.length === 0 ? [] : await database.getAll(more);
+      const documents = await database.getAll(more);
       return memoriesOf(await this.#versions(key, [...now, ...documents.filter((one) => isKept(one, head))]));
     });
   }
@@ -198,10 +196,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       ]);
       for (const document of erasing) await this.#removeErased(document);
       let removed = 0;
-      for (const document of due) {
-        const { key } = readHead(document);
-        if (key !== undefined) removed += await new ScopeCommits(this.#data, this.#jobs, key).sweep(now);
-      }
+      for (const document of due) removed += await this.#commits(readHead(document).key!).sweep(now);
       return { removed };
     });
   }
@@ -294,8 +289,8 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     const versions = await this.#versions(key, documents);
     const then = await Promise.all(
       versions.map(async (version, i) => {
-        const isOld = Date.parse(version.memory.createdAt) <= asOf;
-        if (!isOld || Date.parse(version.memory.updatedAt) <= asOf) return isOld ? version : undefined;
+        if (Date.parse(version.memory.createdAt) > asOf) return undefined;
+        if (Date.parse(version.memory.updatedAt) <= asOf) return version;
         return memoryVersionAt(await this.#history(key, documents[i]!, head), asOf);
       }),
     );
@@ -318,6 +313,10 @@ export class FirestoreMemoryTenant implements MemoryTenant {
   #versions(key: string, documents: readonly DocumentSnapshot[]): Promise<MemoryVersion[]> {
     const reader = { scope: memoryScopeOfKey(key), sealer: this.#data.sealer(key) };
     return Promise.all(documents.map((document) => readVersion(document, reader)));
+  }
+
+  #commits(key: string): ScopeCommits {
+    return new ScopeCommits(this.#data, this.#jobs, key);
   }
 
   #memories(key: string): CollectionReference {

@@ -164,9 +164,8 @@ export class JobQueues {
   /** `undefined`: another worker was faster. */
   async #lease(queueDocument: DocumentSnapshot, claim: Omit<ClaimRequest, 'scope'>): Promise<MemoryJob | undefined> {
     const { database, jobs } = this.#data;
-    const first = readQueue(queueDocument).jobs[0];
-    if (!first || first.ready > claim.now) return undefined;
-    const document = await database.get(jobs.doc(first.job));
+    const [first] = readQueue(queueDocument).jobs;
+    const document = await database.get(jobs.doc(first!.job));
     if (!document.exists) return undefined;
     const job = leaseMemoryJob(await this.#read(document), claim);
     try {

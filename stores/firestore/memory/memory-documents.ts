@@ -30,7 +30,7 @@ export interface ScopeHead {
   readonly reset: number;
   /** The commit of the last erasure. Documents of commits before it are erased. */
   readonly floor: number;
-  /** The first revision after the last erasure. */
+  /** The first revision after the last erasure, which is also a `reset`. */
   readonly floorRevision: number;
   /** An erasure has not removed all documents yet. */
   readonly isErasing: boolean;
