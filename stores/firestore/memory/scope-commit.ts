@@ -63,7 +63,7 @@ export class ScopeCommits {
       const documents = await database.query(memories.where('expires', '<=', now).orderBy('expires').limit(PAGE));
       const [next] = await database.query(memories.where('expires', '>', now).orderBy('expires').limit(1));
       const read = await this.#read([], undefined);
-      if (read.head.commit === 0) return 0;
+      if (read.head.key === undefined) return 0;
       const removed = documents.filter((document) => isKept(document, read.head));
       const expires = documents.length === PAGE ? now : ((next?.get('expires') as number | undefined) ?? null);
       const revision = read.head.revision + Number(removed.length > 0);
