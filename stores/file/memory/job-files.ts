@@ -9,10 +9,9 @@ import { memoryScopeKey } from '../../../src/store/memory/scope.ts';
 import { assertReadable } from '../../../src/store/parts/format.ts';
 import { readFrom } from '../disk/read-file.ts';
 import type { StoreFolder } from '../disk/store-folder.ts';
-import { hashOf } from '../format/names.ts';
 import { openJson, sealText } from '../format/sealed-text.ts';
 import { isObject, jsonObjectOf } from '../format/text.ts';
-import { FORMAT, SEALED_FORMAT } from './log-format.ts';
+import { FORMAT, SEALED_FORMAT, shortHashOf } from './log-format.ts';
 
 /** A job's file, by its name. */
 export interface JobFile {
@@ -26,7 +25,7 @@ export interface JobFile {
   readonly change: number;
   /** When a worker may take it, in milliseconds since 1970; infinite for a dead one. */
   readonly readyAt: number;
-  /** {@link scopeHashOf} its scope. */
+  /** {@link shortHashOf} the key of its scope. */
   readonly scope: string;
 }
 
@@ -75,7 +74,7 @@ export class JobFiles {
 
   async add(job: MemoryJob, number: number): Promise<void> {
     for (const path of this.#folder.makeFolder(this.path)) await this.#folder.flushFolder(path);
-    const ref = `${number}-${hashOfId(job.id)}-${randomBytes(6).toString('hex')}`;
+    const ref = `${number}-${shortHashOf(job.id)}-${randomBytes(6).toString('hex')}`;
     await this.#write(ref, 0, job);
   }
 
@@ -93,7 +92,7 @@ export class JobFiles {
   async #write(ref: string, change: number, job: MemoryJob): Promise<void> {
     const key = memoryScopeKey(job.scope);
     const ready = memoryJobDueAt(job);
-    const name = `${ref}-${change}-${ready === Infinity ? 'dead' : Math.max(0, ready)}-${scopeHashOf(key)}.json`;
+    const name = `${ref}-${change}-${ready === Infinity ? 'dead' : Math.max(0, ready)}-${shortHashOf(key)}.json`;
     const cipher = await this.#sealerOf(key).cipher();
     const text = stringifyJson(job);
     const content = cipher
@@ -106,17 +105,8 @@ export class JobFiles {
 
 /** The job of an id. */
 export function findJob(files: readonly JobFile[], id: string): JobFile | undefined {
-  const hash = hashOfId(id);
+  const hash = shortHashOf(id);
   return files.find(({ idHash }) => idHash === hash);
-}
-
-/** The hash by which jobs name their scope. */
-export function scopeHashOf(key: string): string {
-  return hashOf(key).slice(0, 32);
-}
-
-function hashOfId(id: string): string {
-  return hashOf(id).slice(0, 32);
 }
 
 function parseName(name: string): JobFile | undefined {

@@ -4,12 +4,18 @@ import type { Cipher, Sealer } from '../../../src/store/encryption/encryption.ts
 import type { Memory, MemoryScopeId } from '../../../src/store/memory/contract.ts';
 import type { MemoryVersion } from '../../../src/store/memory/version.ts';
 import { assertReadable } from '../../../src/store/parts/format.ts';
+import { hashOf } from '../format/names.ts';
 import { openJson, sealText } from '../format/sealed-text.ts';
 import { jsonObjectOf } from '../format/text.ts';
 
 /** The newest format; 2 is that of encrypted text. */
 export const FORMAT = 1;
 export const SEALED_FORMAT = 2;
+
+/** The part of a file's name that stands for an id or a scope's key. */
+export function shortHashOf(text: string): string {
+  return hashOf(text).slice(0, 32);
+}
 
 /**
  * The last line of a commit in a log, by which it counts. The line before it holds what the commit put, if it put anything.

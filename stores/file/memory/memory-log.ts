@@ -9,6 +9,7 @@ import { changedMemories, memorySequenceOf, type MemoryVersion } from '../../../
 import type { KeyQueue } from '../../../src/store/parts/key-queue.ts';
 import type { LruCache } from '../../../src/store/parts/lru-cache.ts';
 import { closeQuietly, codeOf, READ, READ_APPEND } from '../disk/file-system.ts';
+import type { HeldLock } from '../disk/lock-folder.ts';
 import { readPart } from '../disk/read-file.ts';
 import type { StoreFolder } from '../disk/store-folder.ts';
 import {
@@ -97,17 +98,11 @@ export class MemoryLog {
    * Makes a commit that puts these versions.
    *
    * @param before The last commit.
-   * @param assertHeld Called right before the commit point.
    */
-  async append(
-    before: LogTail,
-    next: LogTail,
-    versions: readonly MemoryVersion[],
-    assertHeld: () => void,
-  ): Promise<void> {
+  async append(before: LogTail, next: LogTail, versions: readonly MemoryVersion[], lock: HeldLock): Promise<void> {
     if (before.commit === 0 || before.isErased || next.idle > MOST_IDLE) {
       const { memories } = await this.load();
-      return this.rewrite(next, [...memories.versions(), ...versions], assertHeld);
+      return this.rewrite(next, [...memories.versions(), ...versions], lock);
     }
     const { folder } = this.#shared;
     const block = versions.length === 0 ? '' : await formatBlock(versions, next.commit, await this.#sealer.cipher());
@@ -115,7 +110,7 @@ export class MemoryLog {
     const fd = folder.fs.open(this.path, READ_APPEND);
     try {
       await this.#dropTorn(fd, before);
-      assertHeld();
+      lock.assertHeld();
       folder.fs.write(fd, Buffer.from(block + formatTail({ ...next, block: size })));
       await folder.flush(fd);
     } finally {
@@ -124,7 +119,7 @@ export class MemoryLog {
   }
 
   /** Makes a commit after which the log holds these versions and no others. */
-  async rewrite(next: LogTail, versions: readonly MemoryVersion[], assertHeld: () => void): Promise<void> {
+  async rewrite(next: LogTail, versions: readonly MemoryVersion[], lock: HeldLock): Promise<void> {
     const cipher = versions.length === 0 ? undefined : await this.#sealer.cipher();
     const lines = [formatHeader(next.isErased ? undefined : this.#key)];
     let group: MemoryVersion[] = [];
@@ -146,7 +141,7 @@ export class MemoryLog {
     await endGroup();
     lines.push(formatTail({ ...next, block: 0, idle: 0 }));
     const { folder } = this.#shared;
-    await folder.replace(this.path, Buffer.concat(lines.map((line) => Buffer.from(line))), assertHeld);
+    await folder.replace(this.path, Buffer.concat(lines.map((line) => Buffer.from(line))), () => lock.assertHeld());
     this.#shared.loaded.delete(this.path);
   }
 

@@ -32,8 +32,8 @@ import { describeMemoryScope, memoryScopeKey, memoryScopeOfKey } from '../../../
 import { outcomeUnknown } from '../disk/io-error.ts';
 import type { HeldLock } from '../disk/lock-folder.ts';
 import { fileNameOf, hashOf } from '../format/names.ts';
-import { findJob, JobFiles, scopeHashOf, type JobFile } from './job-files.ts';
-import { NO_TAIL, type LogTail } from './log-format.ts';
+import { findJob, JobFiles, type JobFile } from './job-files.ts';
+import { NO_TAIL, shortHashOf, type LogTail } from './log-format.ts';
 import { MemoryLog, type SharedLogs } from './memory-log.ts';
 import { NoteFiles } from './note-files.ts';
 
@@ -125,7 +125,7 @@ export class FileMemoryTenant implements MemoryTenant {
 
   claimJob({ scope, ...claim }: ClaimRequest): Promise<MemoryJob | undefined> {
     return this.#changeJobs('Claiming a memory job', async (files) => {
-      const file = jobToClaim(files, scope && scopeHashOf(scope), claim.now);
+      const file = jobToClaim(files, scope && shortHashOf(scope), claim.now);
       if (!file) return undefined;
       const job = leaseMemoryJob(await this.#jobs.read(file), claim);
       await this.#jobs.replace(file, job);
@@ -143,7 +143,7 @@ export class FileMemoryTenant implements MemoryTenant {
   }
 
   listJobs({ state, scope, limit, after = '0' }: JobsRequest): Promise<ListEntry<MemoryJob>[]> {
-    const wanted = scope && scopeHashOf(scope);
+    const wanted = scope && shortHashOf(scope);
     const read = async (files: readonly JobFile[]) => {
       const entries: ListEntry<MemoryJob>[] = [];
       for (const file of files) {
@@ -191,7 +191,7 @@ export class FileMemoryTenant implements MemoryTenant {
     return this.#change('Erasing memories', () =>
       this.#withJobs(() =>
         this.#locked(scope, async (lock) => {
-          const jobs = (await this.#openJobs()).filter((file) => file.scope === scopeHashOf(key));
+          const jobs = (await this.#openJobs()).filter((file) => file.scope === shortHashOf(key));
           await this.#jobs.remove(jobs);
           const { memories, tail } = await scope.log.load();
           const { counts } = memories;
@@ -200,7 +200,7 @@ export class FileMemoryTenant implements MemoryTenant {
             const [commit, revision] = [tail.commit + 1, tail.revision + 1];
             const marks = { commit, revision, reset: revision, derived: commit, cleared: commit };
             const next: LogTail = { ...NO_TAIL, ...marks, isErased: true };
-            await scope.log.rewrite(next, [], () => lock.assertHeld());
+            await scope.log.rewrite(next, [], lock);
             await this.#finish(scope, next);
           }
           await this.#sealer(key).forget();
@@ -249,9 +249,8 @@ export class FileMemoryTenant implements MemoryTenant {
       expires: expires < Infinity ? expires : undefined,
       job: held?.ref ?? before.job,
     };
-    const assertHeld = (): void => lock.assertHeld();
-    if (isRemoval) await scope.log.rewrite(next, [...left, ...planned.versions], assertHeld);
-    else await scope.log.append(before, next, planned.versions, assertHeld);
+    if (isRemoval) await scope.log.rewrite(next, [...left, ...planned.versions], lock);
+    else await scope.log.append(before, next, planned.versions, lock);
     for (const path of grown) await this.#shared.folder.flushFolder(path);
     await this.#finish(scope, next, done);
     return { revision: next.revision };
@@ -313,7 +312,7 @@ export class FileMemoryTenant implements MemoryTenant {
   }
 
   #scope(key: string): Scope {
-    const path = join(this.#scopes, scopeHashOf(key));
+    const path = join(this.#scopes, shortHashOf(key));
     const sealer = this.#sealer(key);
     return {
       key,

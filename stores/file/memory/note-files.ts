@@ -7,10 +7,9 @@ import type { MemoryNote } from '../../../src/store/memory/contract.ts';
 import { assertReadable } from '../../../src/store/parts/format.ts';
 import { readFrom } from '../disk/read-file.ts';
 import type { StoreFolder } from '../disk/store-folder.ts';
-import { hashOf } from '../format/names.ts';
 import { openJson, sealText } from '../format/sealed-text.ts';
 import { jsonObjectOf } from '../format/text.ts';
-import { FORMAT, SEALED_FORMAT, type LogTail } from './log-format.ts';
+import { FORMAT, SEALED_FORMAT, shortHashOf, type LogTail } from './log-format.ts';
 
 /** A note's file, by its name: `<n, or d of a derived one>-<kind>-<key>-<commit>`, with `-x` behind when the commit removed the note. */
 interface NoteFile {
@@ -47,7 +46,7 @@ export class NoteFiles {
    */
   async read(kind: string, keys: readonly string[] | undefined, tail: LogTail): Promise<MemoryNote[] | undefined> {
     const wanted = keys && new Set(keys.map((key) => nameOf({ kind, key })));
-    const beginning = nameOf({ kind, key: '' }).slice(0, KIND_LENGTH);
+    const beginning = beginningOf(kind);
     const found: MemoryNote[] = [];
     for (const file of this.#current(tail)) {
       if (file.isRemoval || !file.note.startsWith(beginning) || wanted?.has(file.note) === false) continue;
@@ -128,12 +127,13 @@ export class NoteFiles {
   }
 }
 
-/** The characters of a name that stand for the kind. */
-const KIND_LENGTH = 34;
+/** The beginning of the names of a kind. */
+function beginningOf(kind: string): string {
+  return `${isDerivedKind(kind) ? 'd' : 'n'}-${shortHashOf(kind)}-`;
+}
 
 function nameOf({ kind, key }: { readonly kind: string; readonly key: string }): string {
-  const group = isDerivedKind(kind) ? 'd' : 'n';
-  return `${group}-${hashOf(kind).slice(0, 32)}-${hashOf(key).slice(0, 32)}`;
+  return `${beginningOf(kind)}${shortHashOf(key)}`;
 }
 
 function damaged(): Error {
