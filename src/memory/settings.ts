@@ -147,15 +147,11 @@ export interface MemorySettings
  */
 export function settleManager(options: MemoryManagerOptions): MemorySettings {
   checkManagerOptions(options);
-  const { store, model, embedder, extract, profile, isSuccess } = options;
   const limits = withDefaults(LIMITS, options.limits);
+  const { isSuccess } = options;
   return {
+    ...options,
     ...withDefaults<DefaultedOptions>(DEFAULTS, options),
-    store,
-    model,
-    embedder,
-    extract,
-    profile,
     topics: settleTopics(options.topics),
     redact: redactor(options.redact, limits.timeoutMs),
     trust: withDefaults(TRUST, options.trust),

@@ -54,14 +54,7 @@ export class Retrieval {
 
   /** Never rejects. */
   async find(scopes: readonly MemoryScope[], text: string, abortSignal: AbortSignal | undefined): Promise<FoundBlocks> {
-    const findings = await Promise.all(
-      scopes.map((scope) =>
-        this.#findIn(scope, text, abortSignal).catch((error: unknown): ScopeFinding => {
-          warn(error);
-          return { scope, memories: [], profile: undefined, reasons: ['failed'] };
-        }),
-      ),
-    );
+    const findings = await Promise.all(scopes.map((scope) => this.#findIn(scope, text, abortSignal)));
     const { k, profile, memories } = this.#settings;
     const reasons = [...new Set(findings.flatMap((finding) => finding.reasons))];
     const best = bestOf(findings, k);
@@ -115,7 +108,11 @@ export class Retrieval {
     }
   }
 
-  /** The profile. Read only if the scope has changed since the last read. `searched` is the revision that the search saw. */
+  /**
+   * The profile. Read only if the scope has changed since the last read. Never rejects.
+   *
+   * @param searched The revision that the search saw.
+   */
   async #profileOf(
     scope: MemoryScope,
     searched: number | undefined,
@@ -123,13 +120,13 @@ export class Retrieval {
     abortSignal: AbortSignal | undefined,
   ): Promise<Pick<ScopeFinding, 'profile' | 'reasons'>> {
     const { store } = this.#manager;
-    const { id, options } = targetOf(scope);
-    const key = tenantScopeKey(store, id, options);
-    const known = this.#profiles.get(key);
-    if (known && known.revision === searched) return { profile: known.item, reasons: [] };
-    if (withinMs === 0) return { profile: known?.item, reasons: ['deadline'] };
     const deadline = new Deadline(SYSTEM_CLOCK, withinMs, abortSignal);
+    let known: KnownProfile | undefined;
     try {
+      const { id, options } = targetOf(scope);
+      const key = tenantScopeKey(store, id, options);
+      known = this.#profiles.get(key);
+      if (known && known.revision === searched) return { profile: known.item, reasons: [] };
       const reading = async (): Promise<KnownProfile> => {
         const revision = searched ?? (await store.revision(id, options));
         if (known?.revision === revision) return known;
@@ -137,7 +134,7 @@ export class Retrieval {
         this.#profiles.set(key, read, 1);
         return read;
       };
-      const read = await deadline.wait(reading());
+      const read = withinMs === 0 ? LATE : await deadline.wait(reading());
       return read === LATE ? { profile: known?.item, reasons: ['deadline'] } : { profile: read.item, reasons: [] };
     } catch (error) {
       warn(error);
