@@ -2,6 +2,7 @@ import {
   FieldPath,
   FieldValue,
   type CollectionReference,
+  type DocumentReference,
   type DocumentSnapshot,
   type Query,
 } from '@google-cloud/firestore';
@@ -36,7 +37,7 @@ import {
   memoryVersionAt,
   type MemoryVersion,
 } from '../../../src/store/memory/version.ts';
-import { PAGE, type DocumentWrite } from '../database.ts';
+import { PAGE } from '../database.ts';
 import { JobQueues } from './job-queues.ts';
 import { MemoryDatabase, type SharedMemories } from './memory-database.ts';
 import {
@@ -194,7 +195,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
         database.all(scopes.where('expires', '<=', now).orderBy('expires')),
         database.query(scopes.where('isErasing', '==', true)),
       ]);
-      for (const document of erasing) await this.#removeErased(document);
+      for (const document of erasing) await this.#removeErased(document.ref, readHead(document));
       let removed = 0;
       for (const document of due) removed += await this.#commits(readHead(document).key!).sweep(now);
       return { removed };
@@ -206,23 +207,26 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       const jobs = await this.#jobs.erase(key);
       const { database } = this.#data;
       const ref = this.#data.head(key);
-      const document = await this.#data.untilMade('Erasing memories', key, async () => {
-        const found = await database.get(ref);
-        if (found.exists) await database.commit([eraseHead(found)]);
-        return found.exists ? await database.get(ref) : undefined;
+      const erased = await this.#data.untilMade('Erasing memories', key, async () => {
+        const document = await database.get(ref);
+        if (!document.exists) return undefined;
+        const head = erasedHead(readHead(document));
+        const data = { ...headFields(head), key: FieldValue.delete(), isWritten: FieldValue.delete() };
+        await database.commit([{ kind: 'update', ref, data, at: document.updateTime! }]);
+        return head;
       });
-      const counts = document ? await this.#removeErased(document) : { memories: 0, revisions: 0, notes: 0 };
+      const counts = erased ? await this.#removeErased(ref, erased) : { memories: 0, revisions: 0, notes: 0 };
       await this.#data.sealer(key).forget();
       return { ...counts, jobs };
     });
   }
 
   /** Removes the documents that a scope had before its last erasure. */
-  async #removeErased(document: DocumentSnapshot): Promise<Omit<MemoryErasure, 'jobs'>> {
+  async #removeErased(ref: DocumentReference, head: ScopeHead): Promise<Omit<MemoryErasure, 'jobs'>> {
     const { database } = this.#data;
-    const { floor, floorRevision } = readHead(document);
+    const { floor, floorRevision } = head;
     const below = async (name: string, field: string, limit: number): Promise<DocumentSnapshot[]> => {
-      const query = document.ref.collection(name).orderBy(FieldPath.documentId()).select(field);
+      const query = ref.collection(name).orderBy(FieldPath.documentId()).select(field);
       return (await database.all(query)).filter((one) => (one.get(field) as number) < limit);
     };
     const [memories, revisions, notes] = await Promise.all([
@@ -232,10 +236,10 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     ]);
     const all = [...memories, ...revisions, ...notes].map(({ ref, updateTime }) => ({ ref, at: updateTime! }));
     await database.remove(all);
-    await this.#data.untilMade('Erasing memories', document.id, async () => {
-      const head = await database.get(document.ref);
-      if (!head.exists || readHead(head).floor !== floor) return;
-      await database.commit([{ kind: 'update', ref: head.ref, data: { isErasing: false }, at: head.updateTime! }]);
+    await this.#data.untilMade('Erasing memories', ref.id, async () => {
+      const document = await database.get(ref);
+      if (readHead(document).floor !== floor) return;
+      await database.commit([{ kind: 'update', ref, data: { isErasing: false }, at: document.updateTime! }]);
     });
     return { memories: memories.length, revisions: revisions.length, notes: notes.length };
   }
@@ -298,7 +302,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     return queryMemoryVersions(found, request);
   }
 
-  /** What a memory was, and is as it was read. */
+  /** All versions of a memory, up to the one that was read. */
   async #history(key: string, current: DocumentSnapshot, head: ScopeHead): Promise<MemoryVersion[]> {
     const byName = this.#revisions(key).orderBy(FieldPath.documentId());
     const revisions = await this.#data.database.all(byName.startAt(`${current.id}-`).endBefore(`${current.id}.`));
@@ -342,12 +346,8 @@ function memoriesOf(versions: readonly MemoryVersion[]): Memory[] {
   return versions.map(({ memory }) => memory);
 }
 
-/** Marks everything in a scope as erased, in one write; the documents are removed later. */
-function eraseHead(document: DocumentSnapshot): DocumentWrite {
-  const head = readHead(document);
+/** Marks everything in a scope as erased; the documents are removed later. It has no key, and so not the scope's name. */
+function erasedHead(head: ScopeHead): ScopeHead {
   const [commit, revision] = [head.commit + 1, head.revision + 1];
-  const marks = { commit, revision, reset: revision, floor: commit, floorRevision: revision, isErasing: true };
-  // Without the key, and so without the scope's name.
-  const data = { ...headFields({ ...NO_HEAD, ...marks }), key: FieldValue.delete(), isWritten: FieldValue.delete() };
-  return { kind: 'update', ref: document.ref, data, at: document.updateTime! };
+  return { ...NO_HEAD, commit, revision, reset: revision, floor: commit, floorRevision: revision, isErasing: true };
 }

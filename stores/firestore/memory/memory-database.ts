@@ -7,7 +7,6 @@ import { isConflict, tooContended } from '../failures.ts';
 import { documentId } from '../format/names.ts';
 import { hashName } from './memory-documents.ts';
 
-/** What all tenants of a memory store have in common. */
 export interface SharedMemories {
   readonly database: Database;
   /** Serializes the writes of this process to one scope, which would otherwise conflict. */
