@@ -33,9 +33,8 @@ export async function sessionFacts(
     (range) => range.isLearned && range.to <= log.length && hashInRange(range, range.to) === hashAt(range.to),
   );
   if (ranges.length === 0) return undefined;
-  const whole = { from: 0, to: log.length };
-  const [unread] = unreadRanges(whole, hashAt, ranges);
-  const read = unread?.from ?? whole.to;
+  const [unread] = unreadRanges({ from: 0, to: log.length }, hashAt, ranges);
+  const read = unread?.from ?? log.length;
   const kept = log.turnStarts.at(-keepTurns - 1) ?? 0;
   const to = log.turnStarts.findLast((start) => start <= Math.min(read, kept)) ?? 0;
   if (to === 0) return undefined;

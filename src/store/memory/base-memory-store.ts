@@ -31,7 +31,7 @@ import type {
   MemoryStoreOptions,
   MemorySweep,
 } from './contract.ts';
-import { checkHold, checkJobChange, newJob } from './jobs.ts';
+import { checkJobChange, newJob } from './jobs.ts';
 import { memoryScopeKey } from './scope.ts';
 
 type Awaitable<T> = T | Promise<T>;
@@ -192,10 +192,14 @@ export abstract class BaseMemoryStore implements MemoryStore {
   ): Promise<MemoryCommitResult> {
     checkOptions('commit', options, COMMIT);
     const { expectedRevision, job, now = Date.now() } = options;
+    if (job) {
+      assertId(job.id, 'job id');
+      assertId(job.owner, 'worker name');
+    }
     return this.#tenantOf(options).commit(memoryScopeKey(scope), {
       operations: checkOperations(operations, this.capabilities.vectorDimensions),
       expectedRevision,
-      job: job && checkHold(job),
+      job,
       now,
     });
   }

@@ -5,13 +5,6 @@ import { checkTime, checkWhole, ownJson } from './checks.ts';
 import type { MemoryJob, MemoryJobChange, MemoryJobHold } from './contract.ts';
 import { describeMemoryScope, memoryScopeKey, memoryScopeOfKey } from './scope.ts';
 
-/** @throws `INVALID_ARGUMENT` */
-export function checkHold(hold: MemoryJobHold): MemoryJobHold {
-  assertId(hold.id, 'job id');
-  assertId(hold.owner, 'worker name');
-  return hold;
-}
-
 /**
  * The job that is to be added.
  *

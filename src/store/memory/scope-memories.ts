@@ -4,7 +4,6 @@ import type { Memory, MemoryChanges, MemoryScopeId } from './contract.ts';
 import {
   changedMemories,
   isExpired,
-  isSupportedBy,
   nextMemoryVersion,
   queryMemoryVersions,
   memorySequenceOf,
@@ -91,7 +90,8 @@ export class ScopeMemories {
   }
 
   bySource(sourceId: string): Memory[] {
-    const found = [...this.#memories.values()].filter((versions) => isSupportedBy(versions, sourceId));
+    const isOf = ({ memory }: MemoryVersion) => memory.sources.some(({ id }) => id === sourceId);
+    const found = [...this.#memories.values()].filter((versions) => versions.some(isOf));
     return found.map((versions) => versions.at(-1)!.memory);
   }
 

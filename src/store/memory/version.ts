@@ -84,7 +84,8 @@ export function endOf({ validTo, expiresAt }: Memory): number {
   return Math.min(timeOf(validTo), timeOf(expiresAt));
 }
 
-function timeOf(end: string | undefined): number {
+/** In ms since 1970; `Infinity` without an end. */
+export function timeOf(end: string | undefined): number {
   return end === undefined ? Infinity : Date.parse(end);
 }
 
@@ -102,11 +103,6 @@ export function memoryVersionAt(versions: readonly MemoryVersion[], time: number
 export function changedMemories(versions: readonly MemoryVersion[], revision: number): Memory[] {
   const changed = versions.filter(({ contentSequence }) => contentSequence >= memorySequenceOf(revision));
   return changed.toSorted((x, y) => x.contentSequence - y.contentSequence).map(({ memory }) => memory);
-}
-
-/** Whether a source supports one of these versions. */
-export function isSupportedBy(versions: readonly MemoryVersion[], sourceId: string): boolean {
-  return versions.some(({ memory }) => memory.sources.some(({ id }) => id === sourceId));
 }
 
 /**

@@ -101,8 +101,8 @@ export class ScopeCommits {
         writes.push({ kind: 'set', ref, data: document.data()! });
       }
       writes.push({ kind: 'set', ref: document.ref, data: await versionFields(version, document.id, reader.sealer) });
-      const end = Date.parse(version.memory.expiresAt ?? '');
-      if (!Number.isNaN(end)) expires = Math.min(expires ?? Infinity, end);
+      const { expiresAt } = version.memory;
+      if (expiresAt !== undefined) expires = Math.min(expires ?? Infinity, Date.parse(expiresAt));
     }
     for (const note of notes) {
       const ref = this.#collection('notes').doc(noteName(note));

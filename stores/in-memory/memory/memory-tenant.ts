@@ -64,13 +64,14 @@ export class InMemoryMemoryTenant implements MemoryTenant {
 
   commit(key: string, { operations, expectedRevision, job, now }: CommitRequest): MemoryCommitResult {
     const scope = this.#read(key);
-    const { memories } = scope;
+    const { memories, notes } = scope;
     assertMemoryRevision(key, memories.revision, expectedRevision);
     if (job) this.#jobs.assertHeld(job, key);
     const commit = memories.plan(operations, now);
     memories.apply(commit);
-    if (commit.removed.length > 0) removeDerived(scope);
-    for (const note of operations.notes) writeNote(scope, note);
+    const outdated = commit.removed.length > 0 ? [...notes.keys()].filter(isDerivedKind) : [];
+    for (const kind of outdated) notes.delete(kind);
+    for (const note of operations.notes) writeNote(notes, note);
     if (job) this.#jobs.remove(job.id);
     if (operations.raisesRevision || operations.notes.length > 0) {
       this.#scopes.set(key, scope);
@@ -110,13 +111,12 @@ export class InMemoryMemoryTenant implements MemoryTenant {
 
   sweep(now: number): MemorySweep {
     let removed = 0;
-    for (const scope of this.#scopes.values()) {
-      const { memories } = scope;
-      const expired = memories.expired(now);
-      if (expired.length === 0) continue;
-      memories.apply({ revision: memories.revision + 1, versions: [], removed: expired });
-      removeDerived(scope);
-      removed += expired.length;
+    for (const [key, { memories }] of this.#scopes) {
+      const removes = memories.expired(now);
+      if (removes.length === 0) continue;
+      const operations = { puts: [], removes, notes: [], raisesRevision: true };
+      this.commit(key, { operations, expectedRevision: undefined, job: undefined, now });
+      removed += removes.length;
     }
     return { removed };
   }
@@ -140,13 +140,9 @@ export class InMemoryMemoryTenant implements MemoryTenant {
   }
 }
 
-function writeNote({ notes }: Scope, { kind, key, value }: NoteOperation): void {
+function writeNote(notes: Scope['notes'], { kind, key, value }: NoteOperation): void {
   const ofKind = notes.get(kind) ?? new Map<string, Json>();
   if (value === undefined) ofKind.delete(key);
   else ofKind.set(key, value);
   notes.set(kind, ofKind);
-}
-
-function removeDerived({ notes }: Scope): void {
-  for (const kind of notes.keys()) if (isDerivedKind(kind)) notes.delete(kind);
 }
