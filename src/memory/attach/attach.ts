@@ -100,8 +100,7 @@ export class Attachment implements AttachedMemory {
       throw invalidArgument('endSession needs a sessionId: endSession({ sessionId, context }).');
     const { sessionId, context, wait = false } = ended;
     const scope = this.#learnedInto({ sessionId, context });
-    if (!scope || !this.#settings.learn || !this.#parts.pipeline.triggers.onSessionEnd)
-      return { status: 'known', jobIds: [] };
+    if (!scope || !this.#parts.pipeline.triggers.onSessionEnd) return { status: 'known', jobIds: [] };
     this.#triggers.stop(this.#keyOf(scope, sessionId));
     return this.#manager.ingest({ scope, sessionId, wait });
   }
@@ -147,7 +146,7 @@ export class Attachment implements AttachedMemory {
   /** @internal */
   afterTurn({ sessionId, context, snapshotId, messages, isOwn, store }: EndedTurn): Promise<void> | undefined {
     try {
-      const scope = this.#settings.learn ? this.#learnedInto({ sessionId, context }) : undefined;
+      const scope = this.#learnedInto({ sessionId, context });
       if (!scope || (scope.kind === 'user' && !isOwn)) return undefined;
       const session: SessionToLearn = { scope, sessionId, snapshotId, messages };
       const later = store ? () => readSession(store, scope, sessionId) : async () => session;
@@ -167,8 +166,9 @@ export class Attachment implements AttachedMemory {
 
   /** The scope to learn into: the first one, if the caller has it. Facts about a user must not go elsewhere when no user is signed in. */
   #learnedInto(turn: MemoryTurnScope): MemoryScope | undefined {
-    const [scope] = this.#scopesOf(turn);
-    return scope?.kind === this.#settings.scopes[0] ? scope : undefined;
+    const { learn, scopes } = this.#settings;
+    const [scope] = learn ? this.#scopesOf(turn) : [];
+    return scope?.kind === scopes[0] ? scope : undefined;
   }
 
   #keyOf(scope: MemoryScope, sessionId: string): string {

@@ -169,7 +169,7 @@ function profileItem(profile: Json | undefined): CountedItem | undefined {
   return { text, tokens: estimateTokens(text) };
 }
 
-/** Items of memories: counting their tokens takes as long as the search for them. */
+/** The items of memories, cached: counting their tokens takes as long as the search for them. */
 const items = new WeakMap<Memory, CountedItem>();
 
 function itemOf(memory: Memory): CountedItem {

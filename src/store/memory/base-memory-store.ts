@@ -38,7 +38,7 @@ type Awaitable<T> = T | Promise<T>;
 
 /** A checked commit. */
 export interface CommitRequest {
-  /** What to change. */
+  /** The changes. */
   readonly operations: CommitOperations;
   /** The revision that the scope must have; `undefined`: any. */
   readonly expectedRevision: number | undefined;
@@ -64,7 +64,7 @@ export interface ListEntry<T> {
   readonly place: string;
 }
 
-/** What fits a query. */
+/** The memories that fit a query. */
 export interface QueryAnswer {
   /** At most `k`. */
   readonly items: readonly MemoryHit[];
@@ -99,15 +99,15 @@ export interface ClaimRequest {
 export interface MemoryTenant {
   /** Memories by their ids. */
   get(scope: string, ids: readonly string[]): Awaitable<Memory[]>;
-  /** What fits a query. */
+  /** The memories that fit a query. */
   query(scope: string, request: QueryRequest): Awaitable<QueryAnswer>;
   /** The scope's revision. */
   revision(scope: string): Awaitable<number>;
-  /** What changed after a revision. */
+  /** The changes after a revision. */
   changes(scope: string, since: number): Awaitable<MemoryChanges>;
   /** Makes changes, all or none. */
   commit(scope: string, request: CommitRequest): Awaitable<MemoryCommitResult>;
-  /** What a memory was and is. */
+  /** All versions of a memory, oldest first. */
   revisions(scope: string, id: string): Awaitable<Memory[]>;
   /** The memories that a source supports or supported. */
   bySource(scope: string, sourceId: string): Awaitable<Memory[]>;

@@ -28,7 +28,7 @@ const VECTOR_NUMBER_BYTES = 12;
 
 const isKind = isOneOf('declarative', 'procedural');
 
-/** What a checked put writes; the draft is the store's own, frozen. */
+/** A checked put. The draft is the store's own, frozen. */
 export interface PutOperation {
   /** What the memory becomes. */
   readonly memory: MemoryDraft;

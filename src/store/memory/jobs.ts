@@ -76,7 +76,7 @@ export function checkJobChange({ owner, to, leaseMs, dueAt, attempts, error }: M
 }
 
 /**
- * What becomes of a job; `undefined`: it is removed.
+ * The job after a change; `undefined`: it is removed.
  *
  * @throws `ABORTED` when it is not held as the change says, `NOT_FOUND` when there is none.
  */

@@ -7,7 +7,7 @@ import type { Memory, MemoryHit, MemoryScopeId } from './contract.ts';
 
 /** A memory as one commit left it. */
 export interface MemoryVersion {
-  /** What the memory was, or is. Frozen. */
+  /** Frozen. */
   readonly memory: Memory;
   /** Its place in the order of all versions of its scope: see {@link memorySequenceOf}. */
   readonly sequence: number;

@@ -218,7 +218,7 @@ export class MemoryLog {
     }
   }
 
-  /** What changed after a revision, read from the end of the log; `undefined`: all of it has to be read. */
+  /** The changes after a revision, read from the end of the log; `undefined`: all of it has to be read. */
   async #readBackTo(since: number): Promise<MemoryChanges | undefined> {
     const { folder } = this.#shared;
     return reading(folder, this.path, async (fd, { size }) => {

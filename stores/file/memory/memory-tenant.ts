@@ -329,6 +329,7 @@ export class FileMemoryTenant implements MemoryTenant {
 
   #read<T>(key: string, call: (scope: Scope) => Promise<T>): Promise<T> {
     return this.#shared.run('Reading memories', () => {
+      // Refuses a link in the folder's place.
       this.#shared.folder.hasFolder(this.#scopes);
       return call(this.#scope(key));
     });

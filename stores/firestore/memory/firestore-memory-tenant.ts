@@ -336,7 +336,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
   }
 }
 
-/** Those of the documents that are not erased. Takes promises, so that the head is read at the same time. */
+/** The documents that are not erased. Takes promises, so that the head is read at the same time. */
 async function keptOf<T extends DocumentSnapshot>(head: Promise<ScopeHead>, documents: Promise<T[]>): Promise<T[]> {
   const [known, found] = await Promise.all([head, documents]);
   return found.filter((document) => isKept(document, known));

@@ -28,7 +28,6 @@ interface Read {
   readonly job: readonly DocumentSnapshot[];
 }
 
-/** What a commit changes. */
 interface Change {
   readonly removed: readonly DocumentSnapshot[];
   readonly writes: DocumentWrite[];
