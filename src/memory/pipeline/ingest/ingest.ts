@@ -1,15 +1,9 @@
 import { invalidArgument } from '../../../errors.ts';
+import type { Json } from '../../../json/value.ts';
 import { assertId } from '../../../snapshot/ids.ts';
 import type { IngestOptions, IngestResult, MemoryFact } from '../../types.ts';
 import { beginEpoch, readLearningState } from '../records/learning-state.ts';
-import {
-  jobId,
-  jobInputValue,
-  MOST_USES,
-  outsideDeadJobs,
-  type JobInput,
-  type JobSource,
-} from '../records/job-input.ts';
+import { jobId, MOST_USES, outsideDeadJobs, type JobInput, type JobSource } from '../records/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { factsInputs, learnInputs } from './plan-jobs.ts';
 import type { SourceNote } from '../records/ranges.ts';
@@ -94,7 +88,7 @@ async function addInputs(
   for (const input of inputs) {
     const noted = [...uses].slice(0, MOST_USES);
     const carrying = noted.length === 0 ? input : { ...input, uses: Object.fromEntries(noted) };
-    const job = { id: jobId(id, input), scope: id, input: jobInputValue(carrying), sourceId: input.source.id };
+    const job = { id: jobId(id, input), scope: id, input: carrying as unknown as Json, sourceId: input.source.id };
     const added = await store.addJob(job, { ...options, maxJobs: limits.maxJobs, now: now() });
     if (added === 'full') {
       report({ type: 'full', scope, sourceId: input.source.id, refused: countRefusal() });

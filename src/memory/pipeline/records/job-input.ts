@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { MessageData } from 'genkit';
-import type { Json } from '../../../json/value.ts';
 import { dataLoss, quote } from '../../../errors.ts';
 import type { MemoryJob, MemoryScopeId } from '../../../store/memory/contract.ts';
 import { memoryScopeKey } from '../../../store/memory/scope.ts';
@@ -66,11 +65,6 @@ export function parseJobInput(job: MemoryJob): JobInput {
   const input = job.input as unknown as JobInput;
   if (input?.version === 1) return input;
   throw dataLoss(`The memory job ${quote(job.id)} is of another version of this package; use that one.`);
-}
-
-/** The input as JSON for a store. */
-export function jobInputValue(input: JobInput): Json {
-  return JSON.parse(JSON.stringify(input)) as Json;
 }
 
 /** The id of the job for an input. All processes make the same id for the same work. */

@@ -52,9 +52,9 @@ export function sourceNoteOperation(sourceId: string, note: SourceNote): MemoryO
 
 /** Writes the remaining candidates of a job, or removes them. No note is left if they are too large for one: a later attempt learns again. */
 export function splitOperation(jobId: string, split: SplitJob | undefined): WriteMemoryNote {
-  const value = split && (JSON.parse(JSON.stringify(split)) as Json);
-  const isKept = jsonBytes(value, MAX_RECORD_BYTES) <= MAX_RECORD_BYTES;
-  return { op: 'note', kind: NOTES.pipeline, key: KEYS.split(jobId), value: isKept ? value : undefined };
+  const isKept = jsonBytes(split, MAX_RECORD_BYTES) <= MAX_RECORD_BYTES;
+  const value = isKept ? (split as unknown as Json) : undefined;
+  return { op: 'note', kind: NOTES.pipeline, key: KEYS.split(jobId), value };
 }
 
 export async function readLearningState(

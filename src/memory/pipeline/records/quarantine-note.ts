@@ -37,7 +37,7 @@ export function quarantineNotes(key: string, items: readonly Quarantined[]): Mem
 
 /** A note of quarantined texts. A job may have several. */
 export function quarantineNote(key: string, items: readonly WaitingText[]): MemoryOperation {
-  const value = items.length === 0 ? undefined : (JSON.parse(JSON.stringify({ version: 1, items })) as Json);
+  const value = items.length === 0 ? undefined : ({ version: 1, items } as unknown as Json);
   return { op: 'note', kind: NOTES.quarantine, key, value };
 }
 
