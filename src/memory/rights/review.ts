@@ -17,10 +17,7 @@ import {
 } from '../pipeline/records/quarantine-note.ts';
 
 /** The texts that wait for a decision. */
-export async function waitingTexts(
-  { store }: Pick<Pipeline, 'store'>,
-  { id, options }: ScopeTarget,
-): Promise<QuarantinedText[]> {
+export async function waitingTexts({ store }: Pipeline, { id, options }: ScopeTarget): Promise<QuarantinedText[]> {
   const { notes } = await store.notes(id, NOTES.quarantine, options);
   return notes.flatMap(({ key, value }) =>
     quarantinedOf(value).map((item) => toQuarantinedText(`${key}#${item.number}`, item)),

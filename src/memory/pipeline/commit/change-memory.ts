@@ -8,13 +8,11 @@ import { commitPlan } from '../records/commit-plan.ts';
 import { derivedNote } from './derived-notes.ts';
 import { memoriesOf } from '../records/list-all.ts';
 
-type Stored = Pick<Pipeline, 'store' | 'now'>;
-
 /** Removes the profile and the summary of a scope, which may say what does not hold or may not be known any more. */
 export const REMOVE_DERIVED = [derivedNote('profile', undefined), derivedNote('summary', undefined)];
 
 /** Counts a success or a failure of a procedure. */
-export function noteOutcome(pipeline: Stored, target: ScopeTarget, id: string, isSuccess: boolean): Promise<void> {
+export function noteOutcome(pipeline: Pipeline, target: ScopeTarget, id: string, isSuccess: boolean): Promise<void> {
   return changeMemory(pipeline, target, id, async (memory) => {
     if (memory.kind !== 'procedural')
       throw failedPrecondition(`The memory ${quote(id)} is no procedure, so it has no outcomes.`);
@@ -24,7 +22,7 @@ export function noteOutcome(pipeline: Stored, target: ScopeTarget, id: string, i
 }
 
 /** Makes a memory hold again, ends the one that holds in its place, and removes the profile and the summary, in one commit. */
-export function restoreMemory(pipeline: Stored, target: ScopeTarget, id: string): Promise<void> {
+export function restoreMemory(pipeline: Pipeline, target: ScopeTarget, id: string): Promise<void> {
   return changeMemory(pipeline, target, id, async (memory) => {
     if (memory.validTo === undefined)
       throw failedPrecondition(
@@ -46,7 +44,7 @@ export function restoreMemory(pipeline: Stored, target: ScopeTarget, id: string)
  * Removes a memory with its revisions. Those that it has replaced are then replaced by the one that has replaced it. The store drops the
  * scope's profile and summary with it.
  */
-export function removeMemory(pipeline: Stored, target: ScopeTarget, id: string): Promise<void> {
+export function removeMemory(pipeline: Pipeline, target: ScopeTarget, id: string): Promise<void> {
   return changeMemory(pipeline, target, id, async ({ supersededBy }) => {
     const steps: MemoryOperation[][] = [];
     if (supersededBy !== undefined) {
@@ -59,7 +57,7 @@ export function removeMemory(pipeline: Stored, target: ScopeTarget, id: string):
 
 /** Commits what `change` makes of a memory. Each of its steps is committed as a whole. */
 async function changeMemory(
-  pipeline: Stored,
+  pipeline: Pipeline,
   target: ScopeTarget,
   id: string,
   change: (memory: Memory) => Promise<MemoryOperation[][]>,
@@ -79,7 +77,7 @@ function putOf(memory: MemoryDraft): MemoryOperation {
 }
 
 /** The memory that replaced this one, the one that replaced that, and so on; up to one that holds or that was removed. */
-async function successorsOf({ store }: Stored, { id, options }: ScopeTarget, memory: Memory): Promise<Memory[]> {
+async function successorsOf({ store }: Pipeline, { id, options }: ScopeTarget, memory: Memory): Promise<Memory[]> {
   const found = new Map<string, Memory>([[memory.id, memory]]);
   for (let next = memory.supersededBy; next !== undefined && !found.has(next);) {
     const [successor] = await store.get(id, [next], options);
@@ -92,7 +90,7 @@ async function successorsOf({ store }: Stored, { id, options }: ScopeTarget, mem
 
 /** Whether `replaced` took the place of `last` and of `memory` at once, and `last` was restored since: then both may hold. */
 async function hasReplacedBoth(
-  { store }: Stored,
+  { store }: Pipeline,
   { id, options }: ScopeTarget,
   last: Memory,
   replaced: Memory,

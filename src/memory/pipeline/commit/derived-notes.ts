@@ -20,7 +20,7 @@ export interface Derived {
 
 /** The profile and the summary of a scope; one read. A profile that does not fit the manager's schema any more counts as none. */
 export async function readDerived(
-  { store, profile: schema }: Pick<Pipeline, 'store' | 'profile'>,
+  { store, profile: schema }: Pipeline,
   { id, options }: ScopeTarget,
 ): Promise<Derived> {
   const { notes } = await store.notes(id, NOTES.derived, options);

@@ -29,7 +29,7 @@ export type Guard = (
 export function guardOf(
   { scope, signal }: { scope: MemoryScope; signal: AbortSignal },
   task: JobInput['task'],
-  { guards, limits }: Pick<Pipeline, 'guards' | 'limits'>,
+  { guards, limits }: Pipeline,
 ): Guard {
   let timeout: NoAnswerError | undefined;
   let read = 0;

@@ -23,7 +23,7 @@ interface CommitPlan {
  * @param onCommit Called with the operations of each commit.
  */
 export async function commitPlan<P extends CommitPlan>(
-  { store, now }: Pick<Pipeline, 'store' | 'now'>,
+  { store, now }: Pipeline,
   { id, options }: ScopeTarget,
   makePlan: () => Promise<P>,
   onCommit: (operations: readonly MemoryOperation[]) => void = () => {},

@@ -58,7 +58,7 @@ export function splitOperation(jobId: string, split: SplitJob | undefined): Writ
 }
 
 export async function readLearningState(
-  { store, consent }: Pick<Pipeline, 'store' | 'consent'>,
+  { store, consent }: Pipeline,
   { id, options }: ScopeTarget,
   sourceId: string,
   jobId?: string,
@@ -83,7 +83,7 @@ export async function readLearningState(
  * began before the erasure, in any process, are known by their old epoch.
  */
 export function beginEpoch(
-  pipeline: Pick<Pipeline, 'store' | 'consent' | 'now'>,
+  pipeline: Pipeline,
   target: ScopeTarget,
   sourceId: string,
 ): Promise<Omit<LearningState, 'revision'>> {
@@ -97,17 +97,14 @@ export function beginEpoch(
 }
 
 /** The scope's own answer; `undefined` while there is none. */
-export async function readConsent(
-  { store }: Pick<Pipeline, 'store'>,
-  { id, options }: ScopeTarget,
-): Promise<Consent | undefined> {
+export async function readConsent({ store }: Pipeline, { id, options }: ScopeTarget): Promise<Consent | undefined> {
   const { notes } = await store.notes(id, NOTES.pipeline, { ...options, keys: [KEYS.consent] });
   return (notes[0]?.value as { consent: Consent } | undefined)?.consent;
 }
 
 /** @throws `INVALID_ARGUMENT` for anything else than `on` and `off`. */
 export async function writeConsent(
-  { store, now }: Pick<Pipeline, 'store' | 'now'>,
+  { store, now }: Pipeline,
   { id, options }: ScopeTarget,
   consent: Consent,
 ): Promise<void> {
