@@ -17,7 +17,7 @@ import {
 } from '../records/learning-state.ts';
 import { guardOf } from '../guard/judge-text.ts';
 import { quarantineNotes, type Quarantined } from '../records/quarantine-note.ts';
-import { procedureMark, unreadRanges, hashInRange, type SourceNote } from '../records/ranges.ts';
+import { procedureMark, unreadParts, type SourceNote } from '../records/ranges.ts';
 import { MOST_USES, outsideDeadJobs, parseJobInput, partOf, withInput, type JobInput } from '../records/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { derivedNotes, readDerived, type Derived } from './derived-notes.ts';
@@ -134,7 +134,7 @@ class JobRun {
     if (input.isApproved) return [input];
     if (input.task === 'facts') return note.seen.includes(input.sha256) ? [] : [input];
     if (input.task === 'procedure') return note.seen.includes(procedureMark(input.range)) ? [] : [input];
-    const unread = unreadRanges(input.range, (at) => hashInRange(input.range, at), note.ranges);
+    const unread = unreadParts(input.range, note.ranges);
     return unread.flatMap((part) => outsideDeadJobs(partOf(input, part), note, this.#work.job.id).parts);
   }
 

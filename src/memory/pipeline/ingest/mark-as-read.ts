@@ -7,15 +7,7 @@ import { sourceNoteKey, sourceNoteOperation } from '../records/learning-state.ts
 import type { MemorySessions } from '../jobs/process-jobs.ts';
 import { NOTES, type Pipeline } from '../pipeline.ts';
 import { learnInputs } from './plan-jobs.ts';
-import {
-  hashInRange,
-  parseSourceNote,
-  rangePart,
-  unreadRanges,
-  withRange,
-  type ReadRange,
-  type SourceNote,
-} from '../records/ranges.ts';
+import { parseSourceNote, unreadParts, withRange, type ReadRange, type SourceNote } from '../records/ranges.ts';
 import { readSession } from './read-session.ts';
 
 /** The most sessions whose notes are changed at once. */
@@ -118,8 +110,7 @@ export async function markAsRead(
 
 /** Adds the part of a range that the note does not have. */
 function withUnread(note: SourceNote, range: ReadRange): SourceNote {
-  const unread = unreadRanges(range, (at) => hashInRange(range, at), note.ranges);
-  return unread.reduce((next, part) => withRange(next, rangePart(range, part)), note);
+  return unreadParts(range, note.ranges).reduce(withRange, note);
 }
 
 /** The note of a source whose memories are forgotten. */

@@ -8,8 +8,7 @@ import type { Candidate } from './candidate.ts';
 import {
   hashInRange,
   procedureMark,
-  rangePart,
-  unreadRanges,
+  unreadParts,
   withoutDeadJob,
   withRange,
   withSeen,
@@ -72,9 +71,9 @@ export function jobId(scope: MemoryScopeId, input: JobInput): string {
   const { task, source } = input;
   const work =
     input.task === 'facts'
-      ? [input.sha256, input.isApproved ?? false]
-      : [input.range.from, input.range.to, hashInRange(input.range, input.range.to), input.isApproved ?? false];
-  return sha256Of([memoryScopeKey(scope), input.epoch, task, source.id, ...work]);
+      ? [input.sha256]
+      : [input.range.from, input.range.to, hashInRange(input.range, input.range.to)];
+  return sha256Of([memoryScopeKey(scope), input.epoch, task, source.id, ...work, input.isApproved ?? false]);
 }
 
 /** The note of a source after the job for an input was carried out or discarded. `isLearned`: it was carried out. */
@@ -91,12 +90,11 @@ export function outsideDeadJobs(
   jobId?: string,
 ): { readonly parts: readonly JobInput[]; readonly deadIds: readonly string[] } {
   if (!coversRange(input)) return { parts: [input], deadIds: [] };
-  const hashAt = (at: number) => hashInRange(input.range, at);
   const isWhole = ([part]: readonly Range[]) => part?.from === input.range.from && part.to === input.range.to;
   const keeping = deadJobs.filter(
-    (job) => job.task === input.task && job.jobId !== jobId && !isWhole(unreadRanges(input.range, hashAt, [job])),
+    (job) => job.task === input.task && job.jobId !== jobId && !isWhole(unreadParts(input.range, [job])),
   );
-  const parts = unreadRanges(input.range, hashAt, keeping).map((part) => partOf(input, part));
+  const parts = unreadParts(input.range, keeping).map((part) => partOf(input, part));
   return { parts, deadIds: keeping.map((job) => job.jobId) };
 }
 
@@ -106,14 +104,8 @@ export function sha256Of(value: unknown): string {
 }
 
 /** An input for a part of the messages. */
-export function partOf(input: LearnInput, part: Range): LearnInput {
+export function partOf(input: LearnInput, part: ReadRange): LearnInput {
   const { range, messages, sha256s } = input;
   const [from, to] = [part.from - range.from, part.to - range.from];
-  if (from === 0 && to === messages.length) return input;
-  return {
-    ...input,
-    range: rangePart(range, part),
-    messages: messages.slice(from, to),
-    sha256s: sha256s.slice(from, to),
-  };
+  return { ...input, range: part, messages: messages.slice(from, to), sha256s: sha256s.slice(from, to) };
 }

@@ -97,6 +97,11 @@ export function unreadRanges(
   return unread;
 }
 
+/** The parts of a range that were not read yet, with their hashes. The range has all its hashes. */
+export function unreadParts(range: ReadRange, read: readonly ReadRange[]): ReadRange[] {
+  return unreadRanges(range, (position) => hashInRange(range, position), read).map((part) => rangePart(range, part));
+}
+
 function without(part: Range, taken: Range): Range[] {
   if (taken.to <= part.from || taken.from >= part.to) return [part];
   const before = { from: part.from, to: taken.from };
@@ -143,8 +148,7 @@ function shortened(ranges: readonly ReadRange[]): ReadRange[] | undefined {
 export function withDeadJob(note: SourceNote, { jobId, task, ...range }: DeadJob): SourceNote {
   const others = withoutDeadJob(note, jobId).deadJobs ?? [];
   const taken = [...note.ranges, ...others.filter((one) => one.task === task)];
-  const parts = unreadRanges(range, (at) => hashInRange(range, at), taken);
-  const kept = parts.map((part): DeadJob => ({ ...rangePart(range, part), jobId, task }));
+  const kept = unreadParts(range, taken).map((part): DeadJob => ({ ...part, jobId, task }));
   return { ...note, deadJobs: [...others, ...kept].slice(-MOST_DEAD) };
 }
 
