@@ -1,7 +1,13 @@
 import { GenkitError } from 'genkit';
 import { isAborted } from '../../../errors.ts';
 import { cutByBytes, jsonBytes } from '../../../json/size.ts';
-import type { MemoryDraft, MemoryJob, MemoryJobHold, PutMemory } from '../../../store/memory/contract.ts';
+import type {
+  MemoryDraft,
+  MemoryJob,
+  MemoryJobHold,
+  MemoryStoreOptions,
+  PutMemory,
+} from '../../../store/memory/contract.ts';
 import { memoryScope, targetOf, type ScopeTarget } from '../../scopes.ts';
 import type { MemoryChangeCounts } from '../../types.ts';
 import { consolidate, type Consolidated } from '../consolidate/consolidate.ts';
@@ -59,30 +65,17 @@ interface Step {
   readonly waiting: readonly Quarantined[];
   readonly rest: SplitJob;
   readonly derived: Derived;
-  readonly isPartDone: boolean;
-  readonly isLast: boolean;
+  /** Whether the job has another part. */
+  readonly hasMore: boolean;
 }
 
-/** A running job. */
-interface JobWork extends ScopeTarget, LearnContext {
-  readonly job: MemoryJob;
-}
+/** How a step ended. `refused`: other writers have changed the scope. */
+type StepOutcome = 'done' | 'more' | 'refused';
 
-/** Carries out a job that this worker holds: from the guard to the commit that removes the job. */
-export async function runJob(
-  pipeline: Pipeline,
-  job: MemoryJob,
-  { owner, signal, options }: { owner: string; signal: AbortSignal; options: ScopeTarget['options'] },
-): Promise<JobOutcome> {
-  const ask = modelAsker(pipeline, signal);
-  const target = targetOf(memoryScope(job.scope, options.context));
-  const guard = guardOf({ scope: target.scope, signal }, parseJobInput(job).task, pipeline);
-  return new JobRun(pipeline, { ...target, job, ask, signal, guard }, owner).run();
-}
-
-class JobRun {
+/** Carries out a job that a worker holds: from the guard to the commit that removes the job. */
+export class JobRun {
   readonly #pipeline: Pipeline;
-  readonly #work: JobWork;
+  readonly #work: ScopeTarget & LearnContext & { readonly job: MemoryJob };
   readonly #hold: MemoryJobHold;
   readonly #input: JobInput;
   /** What was learned last, and from which summary and messages. */
@@ -91,11 +84,17 @@ class JobRun {
   #rest: SplitJob | undefined;
   readonly #counts: MemoryChangeCounts = { created: 0, updated: 0, invalidated: 0, ignored: 0, quarantined: 0 };
 
-  constructor(pipeline: Pipeline, work: JobWork, owner: string) {
+  constructor(
+    pipeline: Pipeline,
+    job: MemoryJob,
+    { owner, signal, options }: { owner: string; signal: AbortSignal; options: MemoryStoreOptions },
+  ) {
+    const target = targetOf(memoryScope(job.scope, options.context));
     this.#pipeline = pipeline;
-    this.#work = work;
-    this.#hold = { id: work.job.id, owner };
-    this.#input = parseJobInput(work.job);
+    this.#hold = { id: job.id, owner };
+    this.#input = parseJobInput(job);
+    const guard = guardOf({ scope: target.scope, signal }, this.#input.task, pipeline);
+    this.#work = { ...target, job, ask: modelAsker(pipeline, signal), signal, guard };
   }
 
   async run(): Promise<JobOutcome> {
@@ -111,7 +110,7 @@ class JobRun {
       // The commit was refused although the scope has not changed, so this worker has lost the job.
       if (state.revision === refusedAt) return 'lost';
       const made = await this.#step(state, input!, later.length > 0);
-      if (made === 'last') return 'done';
+      if (made === 'done') return made;
       if (made === 'more') continue;
       signal.throwIfAborted();
       refused++;
@@ -155,12 +154,8 @@ class JobRun {
     return outcome;
   }
 
-  /**
-   * Makes one commit. Returns whether it was the last one, or was refused because others have changed the scope.
-   *
-   * @param hasMore Whether the job has another part.
-   */
-  async #step(state: LearningState, input: JobInput, hasMore: boolean): Promise<'last' | 'more' | 'refused'> {
+  /** Learns from a part, or takes what an earlier commit left of it, and makes one commit. */
+  async #step(state: LearningState, input: JobInput, hasMore: boolean): Promise<StepOutcome> {
     const { summary, profile, limits } = this.#pipeline;
     const derived = summary || profile ? await readDerived(this.#pipeline, this.#work) : {};
     const part = partKey(input);
@@ -178,11 +173,7 @@ class JobRun {
       quarantined: laterTexts.flat(),
       invalidated: invalidated + compared.working.counts.invalidated,
     };
-    const isPartDone = rest.candidates.length === 0 && rest.quarantined.length === 0;
-    const isLast = isPartDone && !hasMore;
-    const isMade = await this.#commit({ state, input, learned, compared, waiting, rest, derived, isPartDone, isLast });
-    if (!isMade) return 'refused';
-    return isLast ? 'last' : 'more';
+    return this.#commit({ state, input, learned, compared, waiting, rest, derived, hasMore });
   }
 
   /**
@@ -221,10 +212,12 @@ class JobRun {
 
   /**
    * Commits the result with the profile, and keeps what remains in a note, so that the model finds the facts only once. The last commit of a
-   * part also writes what was read, and the last one of all removes the job. Returns false if it was refused.
+   * part also writes what was read, and the last one of all removes the job.
    */
-  async #commit(step: Step): Promise<boolean> {
-    const { state, input, learned, compared, waiting, rest, derived, isPartDone, isLast } = step;
+  async #commit(step: Step): Promise<StepOutcome> {
+    const { state, input, learned, compared, waiting, rest, derived, hasMore } = step;
+    const isPartDone = rest.candidates.length === 0 && rest.quarantined.length === 0;
+    const isLast = isPartDone && !hasMore;
     const { store, now, report, saveIndex, usesOf } = this.#pipeline;
     const { scope, id, options, job, guard } = this.#work;
     const { working, quarantined, puts } = compared;
@@ -245,7 +238,7 @@ class JobRun {
     try {
       await store.commit(id, operations, { ...options, expectedRevision: state.revision, job: hold, now: now() });
     } catch (error) {
-      if (isAborted(error)) return false;
+      if (isAborted(error)) return 'refused';
       throw error;
     }
     // In a note: if that is gone, another worker has finished the part.
@@ -256,8 +249,9 @@ class JobRun {
     const counts = { ...working.counts, ignored, quarantined: texts.length };
     for (const [name, count] of Object.entries(counts)) this.#counts[name as keyof MemoryChangeCounts] += count;
     saveIndex(scope);
-    if (isLast) report({ type: 'committed', scope, sourceId: job.sourceId, jobId: job.id, changes: this.#counts });
-    return true;
+    if (!isLast) return 'more';
+    report({ type: 'committed', scope, sourceId: job.sourceId, jobId: job.id, changes: this.#counts });
+    return 'done';
   }
 
   /** Writes the changed memories with their vectors, and the last use of others. */

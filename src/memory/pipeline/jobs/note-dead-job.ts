@@ -1,5 +1,5 @@
-import type { MemoryJob } from '../../../store/memory/contract.ts';
-import { memoryScope, targetOf, type ScopeTarget } from '../../scopes.ts';
+import type { MemoryJob, MemoryStoreOptions } from '../../../store/memory/contract.ts';
+import { memoryScope, targetOf } from '../../scopes.ts';
 import { commitPlan } from '../records/commit-plan.ts';
 import { readLearningState, sourceNoteOperation } from '../records/learning-state.ts';
 import { withDeadJob } from '../records/ranges.ts';
@@ -7,7 +7,7 @@ import type { Pipeline } from '../pipeline.ts';
 import { coversRange, parseJobInput } from '../records/job-input.ts';
 
 /** Notes that a job is about to be dead, so that other jobs of its source leave its messages out: they would fail on the same message. */
-export async function noteDeadJob(pipeline: Pipeline, job: MemoryJob, options: ScopeTarget['options']): Promise<void> {
+export async function noteDeadJob(pipeline: Pipeline, job: MemoryJob, options: MemoryStoreOptions): Promise<void> {
   const input = parseJobInput(job);
   if (!coversRange(input)) return;
   const { task, range } = input;

@@ -3,17 +3,15 @@ import { GenkitError } from 'genkit';
 import { logger } from 'genkit/logging';
 import { describeThrown, isAborted } from '../../../errors.ts';
 import { beginning } from '../../../session/log/transcript.ts';
-import type { MemoryJob, MemoryScopeId } from '../../../store/memory/contract.ts';
+import type { MemoryJob, MemoryScopeId, MemoryStoreOptions } from '../../../store/memory/contract.ts';
 import { LONGEST_TIMER_MS } from '../../../store/check-options.ts';
 import { tenantScopeKey } from '../../../store/memory/scope.ts';
 import { KeyQueue } from '../../../store/parts/key-queue.ts';
 import { LruCache } from '../../../store/parts/lru-cache.ts';
-import { memoryScope, type ScopeTarget } from '../../scopes.ts';
-import { runJob } from '../commit/run-job.ts';
+import { memoryScope } from '../../scopes.ts';
+import { JobRun } from '../commit/run-job.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { noteDeadJob } from './note-dead-job.ts';
-
-type Options = ScopeTarget['options'];
 
 /** The result of an attempt. `lost`: the job was removed meanwhile, or another worker has it, because the lease ran out. */
 export type Attempt = 'done' | 'failed' | 'dead' | 'lost';
@@ -40,7 +38,7 @@ const LOOK_AGAIN_MS = 50;
 
 /** The background work of this process for a tenant. */
 interface TenantWork {
-  readonly options: Options;
+  readonly options: MemoryStoreOptions;
   loops: number;
   /** `wake` was called, and no loop has seen it yet. */
   isWanted: boolean;
@@ -67,7 +65,7 @@ export class MemoryWorker {
   }
 
   /** Works on the jobs of a tenant, if this process works in the background, until none is due. */
-  wake(options: Options): void {
+  wake(options: MemoryStoreOptions): void {
     if (!this.#pipeline.worker || this.#closing.signal.aborted) return;
     const tenant = this.#pipeline.store.tenant(options);
     const work = this.#workOf(tenant, options);
@@ -78,12 +76,15 @@ export class MemoryWorker {
   }
 
   /** One attempt at one job; `undefined` when none is due. */
-  async attempt(options: Options): Promise<{ attempt: Attempt; job: MemoryJob } | undefined> {
+  async attempt(options: MemoryStoreOptions): Promise<{ attempt: Attempt; job: MemoryJob } | undefined> {
     if (this.#closing.signal.aborted) return undefined;
     return this.#track(this.#pipeline.store.tenant(options), this.#attempt(options));
   }
 
-  async #attempt(options: Options, scope?: MemoryScopeId): Promise<{ attempt: Attempt; job: MemoryJob } | undefined> {
+  async #attempt(
+    options: MemoryStoreOptions,
+    scope?: MemoryScopeId,
+  ): Promise<{ attempt: Attempt; job: MemoryJob } | undefined> {
     const { store, limits, now } = this.#pipeline;
     const claim = { ...options, owner: this.#owner, leaseMs: limits.leaseMs, now: now() };
     const job = await store.claimJob({ ...claim, scope });
@@ -91,14 +92,14 @@ export class MemoryWorker {
   }
 
   /** Works on a scope until these jobs are done, one failed, or the first job of the scope waits for its next attempt. */
-  async workOff(scope: MemoryScopeId, jobIds: readonly string[], options: Options): Promise<WorkedOff> {
+  async workOff(scope: MemoryScopeId, jobIds: readonly string[], options: MemoryStoreOptions): Promise<WorkedOff> {
     // The jobs of a scope run one after the other, so parallel callers would only add reads.
     const key = tenantScopeKey(this.#pipeline.store, scope, options);
     const end = await this.#callers.run(key, () => this.#workOff(scope, jobIds, options));
     return jobIds.some((id) => this.#dropped.get(id)) ? 'refused' : end;
   }
 
-  async #workOff(scope: MemoryScopeId, jobIds: readonly string[], options: Options): Promise<WorkedOff> {
+  async #workOff(scope: MemoryScopeId, jobIds: readonly string[], options: MemoryStoreOptions): Promise<WorkedOff> {
     const open = new Set(jobIds);
     const tenant = this.#pipeline.store.tenant(options);
     let failed = false;
@@ -130,7 +131,7 @@ export class MemoryWorker {
   }
 
   /** Removes a job, even while this process works on it. Returns false while a worker of another process holds it. */
-  async remove(job: MemoryJob, options: Options): Promise<boolean> {
+  async remove(job: MemoryJob, options: MemoryStoreOptions): Promise<boolean> {
     const { store, now } = this.#pipeline;
     this.#dropped.set(job.id, true, 1);
     const running = this.#runs.get(job.id);
@@ -147,7 +148,7 @@ export class MemoryWorker {
   }
 
   /** Resolves when no work is running: of the tenant of `options`, by default of all. */
-  async settled(options?: Options): Promise<void> {
+  async settled(options?: MemoryStoreOptions): Promise<void> {
     const tenant = options && this.#pipeline.store.tenant(options);
     for (;;) {
       const running = [...this.#running].flatMap(([work, of]) => (tenant === undefined || of === tenant ? [work] : []));
@@ -189,7 +190,7 @@ export class MemoryWorker {
    * Wakes up later if jobs are left that can't be taken now: those of workers that died, those behind them, and those that wait for their
    * next attempt. If the first page has only dead jobs, a next page may have such jobs.
    */
-  async #lookLater(options: Options): Promise<void> {
+  async #lookLater(options: MemoryStoreOptions): Promise<void> {
     const { store, limits, now } = this.#pipeline;
     const { items, nextCursor } = await store.listJobs({ ...options, limit: MOST_DEAD });
     const isOpen = nextCursor !== undefined || items.some(({ state }) => state !== 'dead');
@@ -199,7 +200,7 @@ export class MemoryWorker {
     if (isOpen) this.#wakeAt(Math.min(now() + limits.leaseMs, ...later), options);
   }
 
-  async #carryOut(job: MemoryJob, options: Options): Promise<Attempt> {
+  async #carryOut(job: MemoryJob, options: MemoryStoreOptions): Promise<Attempt> {
     const { limits, store, now } = this.#pipeline;
     // The worker of the last attempt has died, or lost the job.
     if (job.attempts > limits.maxAttempts) return this.#fail(job, options, new Error(LOST));
@@ -215,7 +216,7 @@ export class MemoryWorker {
     renewal.unref();
     const signal = AbortSignal.any([lost.signal, this.#closing.signal]);
     try {
-      const outcome = await runJob(this.#pipeline, job, { owner: this.#owner, signal, options });
+      const outcome = await new JobRun(this.#pipeline, job, { owner: this.#owner, signal, options }).run();
       if (outcome === 'dropped') this.#dropped.set(job.id, true, 1);
       return outcome === 'dropped' ? 'done' : outcome;
     } catch (error) {
@@ -231,7 +232,7 @@ export class MemoryWorker {
     }
   }
 
-  async #fail(job: MemoryJob, options: Options, error: unknown): Promise<Attempt> {
+  async #fail(job: MemoryJob, options: MemoryStoreOptions, error: unknown): Promise<Attempt> {
     const { limits, now, random, report } = this.#pipeline;
     const isLast = job.attempts >= limits.maxAttempts;
     const text =
@@ -259,7 +260,7 @@ export class MemoryWorker {
   /** Returns why the job was not changed. `lost`: this worker no longer holds it; `failed`: the store fails. */
   async #change(
     job: MemoryJob,
-    options: Options,
+    options: MemoryStoreOptions,
     change: { to: 'waiting' | 'dead'; attempts?: number; dueAt?: string; error?: string },
   ): Promise<'lost' | 'failed' | undefined> {
     const { store, now } = this.#pipeline;
@@ -274,14 +275,14 @@ export class MemoryWorker {
     }
   }
 
-  #workOf(tenant: string, options: Options): TenantWork {
+  #workOf(tenant: string, options: MemoryStoreOptions): TenantWork {
     const work = this.#tenants.get(tenant) ?? { options, loops: 0, isWanted: false };
     this.#tenants.set(tenant, work);
     return work;
   }
 
   /** Wakes up at a time, if this process works in the background. */
-  #wakeAt(due: number, options: Options): void {
+  #wakeAt(due: number, options: MemoryStoreOptions): void {
     if (!this.#pipeline.worker || this.#closing.signal.aborted) return;
     const work = this.#workOf(this.#pipeline.store.tenant(options), options);
     if (work.timerAt !== undefined && work.timerAt <= due) return;
