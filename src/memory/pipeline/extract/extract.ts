@@ -81,16 +81,13 @@ export async function extractFacts(
       return undefined;
     },
   });
-  const facts = answer.memories.flatMap(
-    ({ topics: labels, data, explicit = false, messages: numbers, ...rest }): MemoryFact[] => {
-      const fitting = labels.filter((label) => topics.some((topic) => topic.label === label));
-      if (fitting.length === 0) return [];
-      const shaped = schemaTopic(topics, fitting);
-      const shape = shaped && { schemaId: shaped.label, data: givenData(shaped, data) as Json };
-      const said = numbers?.filter((number) => positions.includes(number));
-      return [{ ...rest, topics: fitting, isExplicit: explicit, ...(said && { messages: said }), ...shape }];
-    },
-  );
+  const facts = answer.memories.flatMap(({ topics: labels, data, explicit, ...rest }): MemoryFact[] => {
+    const fitting = labels.filter((label) => topics.some((topic) => topic.label === label));
+    if (fitting.length === 0) return [];
+    const shaped = schemaTopic(topics, fitting);
+    const shape = shaped && { schemaId: shaped.label, data: givenData(shaped, data) as Json };
+    return [{ ...rest, topics: fitting, isExplicit: explicit, ...shape }];
+  });
   const { summary: next = '' } = answer;
   const ignored = answer.memories.length - facts.length;
   return { facts, ignored, summary: summaryLength > 0 && !isBlank(next) ? beginning(next, summaryLength) : undefined };

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { MessageData, Part } from 'genkit';
 import { failedPrecondition } from '../../../errors.ts';
 import { messageText } from '../../../session/log/transcript.ts';
+import type { MemorySource } from '../../../store/memory/contract.ts';
 import { isMemoryTool } from '../../memory-tool-names.ts';
 import type { MemoryScope } from '../../scopes.ts';
 import type { MemoryFact } from '../../types.ts';
@@ -14,7 +15,7 @@ import { sha256Of, type FactsInput, type JobInput, type LearnInput } from '../re
 import type { Pipeline } from '../pipeline.ts';
 import { withinTime } from '../../within-time.ts';
 import type { AskModel } from '../ask-model.ts';
-import { candidateOf, MAX_VERBATIM, typeOfFact, type Candidate, type Origin } from '../records/candidate.ts';
+import { candidateOf, MAX_VERBATIM, type Candidate, type Origin } from '../records/candidate.ts';
 import { distillProcedure, extractFacts, withoutPersons, type Extracted } from './extract.ts';
 
 /** The result of learning: candidates, quarantined texts, and the new summary. */
@@ -108,9 +109,8 @@ async function learnFromMessages(
   const said = passed.filter(({ message }) => message.role !== 'tool').map(withoutToolParts);
   if (isVerbatim) return { candidates: said.map((one) => verbatimCandidate(input, one, origin)), quarantined };
   const { facts, summary: next, ...found } = await extract(pipeline, context, said, source.at, summary);
-  const messageAt = (at: number) => said.find(({ position }) => position === at)?.message;
   const candidates = facts.flatMap((fact) => {
-    const type = source.type ?? typeOfFact(fact, messageAt);
+    const type = source.type ?? typeOfFact(fact, said);
     return type === undefined ? [] : [candidateOf(fact, type, rangeOf(fact, input), origin)];
   });
   const answers = passed.flatMap(toolAnswers);
@@ -130,9 +130,11 @@ async function extract(
 ): Promise<Extracted> {
   const found = await extractUnredacted(pipeline, context, placed, at, summary);
   const { redact } = pipeline;
+  const isPlaced = (wanted: number) => placed.some(({ position }) => position === wanted);
+  const facts = found.facts.map((fact) => redactFact({ ...fact, messages: fact.messages?.filter(isPlaced) }, redact));
   return {
     ...found,
-    facts: await Promise.all(found.facts.map((fact) => redactFact(fact, redact))),
+    facts: await Promise.all(facts),
     summary: found.summary === undefined ? undefined : await redact(found.summary),
   };
 }
@@ -152,10 +154,7 @@ async function extractUnredacted(
       extractor({ scope, messages: messages.map(withReadTexts), positions, abortSignal }),
     );
     checkFacts('extract: result', found);
-    const facts = found.map((one): MemoryFact => {
-      const { messages: said, ...fact } = typeof one === 'string' ? { text: one } : one;
-      return said ? { ...fact, messages: said.filter((position) => positions.includes(position)) } : fact;
-    });
+    const facts = found.map((one) => (typeof one === 'string' ? { text: one } : one));
     return { facts, ignored: 0, summary: undefined };
   }
   // A summary of an app would reach all users without approval.
@@ -251,6 +250,17 @@ function candidateText({ text, data, key }: Candidate): string {
 
 function originOf({ trust, toolTtlMs, now }: Pipeline, { source, isApproved }: JobInput, sha256: string): Origin {
   return { source, sha256, trust, toolTtlMs, from: isApproved ? now() : Date.parse(source.at) };
+}
+
+/** The source type of a fact from messages; `undefined` if only the assistant states it. */
+function typeOfFact(
+  { messages = [], isExplicit }: MemoryFact,
+  said: readonly PlacedMessage[],
+): MemorySource['type'] | undefined {
+  const roles = said.flatMap(({ position, message }) => (messages.includes(position) ? message.role : []));
+  // A fact that only the assistant states may come from a tool.
+  if (roles.length > 0 && !roles.includes('user')) return undefined;
+  return isExplicit ? 'explicit' : 'implicit';
 }
 
 /** The messages that state a fact. Default: all of the job. */

@@ -81,14 +81,3 @@ export function candidateOf(
     },
   };
 }
-
-/** The source type of a fact from messages; `undefined` if only the assistant states it. */
-export function typeOfFact(
-  fact: MemoryFact,
-  messageAt: (position: number) => MessageData | undefined,
-): MemorySource['type'] | undefined {
-  const messages = (fact.messages ?? []).map(messageAt).filter((message) => message !== undefined);
-  // A fact that only the assistant states may come from a tool.
-  if (messages.length > 0 && !messages.some(({ role }) => role === 'user')) return undefined;
-  return fact.isExplicit ? 'explicit' : 'implicit';
-}
