@@ -17,15 +17,12 @@ const NO_TAGS = /[^\u{E0020}-\u{E007E}]+/gu;
  */
 export function readingsOf(text: string): string[] {
   const plain = normalized(text);
-  const readings = [plain];
   const unbroken = plain.replaceAll(/ ?["\u201c-\u201e«»]+ ?|\n+/g, ' ');
-  if (unbroken !== plain) readings.push(unbroken);
   const joined = plain
     .replaceAll(DOTTED, (dotted) => dotted.replaceAll(/[.\-_*|/]/g, ''))
     .replaceAll(SPACED, (spaced) => spaced.replaceAll(/[ .\-_*|/]/g, ''));
-  if (joined !== plain) readings.push(joined);
   const letters = plain.replaceAll(/(?<=\p{L})[013457@$]|[013457@$](?=\p{L})/gu, (sign) => LEET[sign]!);
-  if (letters !== plain) readings.push(letters);
+  const readings = [plain, unbroken, joined, letters];
   for (const [encoded] of text.matchAll(/[A-Za-z0-9+/]{24,}={0,2}/g)) {
     for (const encoding of ['base64', 'hex'] as const) {
       const decoded = Buffer.from(encoded, encoding).toString('utf8');
@@ -43,7 +40,7 @@ export function readingsOf(text: string): string[] {
       ),
     );
   }
-  return readings;
+  return [...new Set(readings)];
 }
 
 function normalized(text: string): string {
