@@ -9,7 +9,7 @@ import type { MemoryFact } from '../../types.ts';
 import { procedureText } from './procedures.ts';
 import type { Guard } from '../guard/judge-text.ts';
 import { redactFact, redactJson } from '../guard/redact.ts';
-import { checkFacts } from '../records/check-facts.ts';
+import { checkFacts, toFact } from '../records/check-facts.ts';
 import type { Quarantined } from '../records/quarantine-note.ts';
 import { sha256Of, type FactsInput, type JobInput, type LearnInput } from '../records/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
@@ -154,8 +154,7 @@ async function extractUnredacted(
       extractor({ scope, messages: messages.map(withReadTexts), positions, abortSignal }),
     );
     checkFacts('extract: result', found);
-    const facts = found.map((one) => (typeof one === 'string' ? { text: one } : one));
-    return { facts, ignored: 0, summary: undefined };
+    return { facts: found.map(toFact), ignored: 0, summary: undefined };
   }
   // A summary of an app would reach all users without approval.
   const summaryLength = keepsSummary && scope.kind !== 'app' ? limits.summaryLength : 0;

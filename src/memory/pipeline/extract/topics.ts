@@ -5,6 +5,7 @@ import { markedLines } from '../../../session/log/transcript.ts';
 import { checkOptions, isListOf, isObject, isText, type OptionCheck } from '../../../store/check-options.ts';
 import type { BuiltInTopic, MemoryExample, MemoryFact, MemoryTopic } from '../../types.ts';
 import { withoutNulls } from '../ask-model.ts';
+import { toFact } from '../records/check-facts.ts';
 
 const BUILT_IN: Readonly<Record<BuiltInTopic, string>> = {
   USER_PERSONAL_INFORMATION:
@@ -73,8 +74,8 @@ function checkAll<T extends object>(
   if (missing !== undefined) throw invalidArgument(`${at} needs '${missing}'.`);
 }
 
-function withData({ data }: Pick<MemoryFact, 'data'>): string[] {
-  return data === undefined ? [] : [`  with data: ${JSON.stringify(data)}`];
+function exampleLines({ text, data }: MemoryFact): string[] {
+  return [markedLines(text), ...(data === undefined ? [] : [`  with data: ${JSON.stringify(data)}`])];
 }
 
 /** The topics as text for a prompt. */
@@ -87,11 +88,7 @@ export function describeTopics(topics: readonly MemoryTopic[]): string {
           '  Example, said:',
           markedLines(said),
           memories.length > 0 ? '  remembered:' : '  nothing is remembered.',
-          ...memories.map((memory) =>
-            typeof memory === 'string'
-              ? markedLines(memory)
-              : [markedLines(memory.text), ...withData(memory)].join('\n'),
-          ),
+          ...memories.map(toFact).flatMap(exampleLines),
         ].join('\n'),
       );
       return [`- ${label}: ${description}`, ...shape, ...shown].join('\n');

@@ -1,7 +1,8 @@
 import { invalidArgument } from '../../../errors.ts';
 import type { Json } from '../../../json/value.ts';
 import { assertId } from '../../../snapshot/ids.ts';
-import type { IngestOptions, IngestResult, MemoryFact } from '../../types.ts';
+import type { IngestOptions, IngestResult } from '../../types.ts';
+import { toFact } from '../records/check-facts.ts';
 import { beginEpoch, readLearningState } from '../records/learning-state.ts';
 import { jobId, MOST_USES, outsideDeadJobs, type JobInput, type JobSource } from '../records/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
@@ -110,9 +111,8 @@ export async function redactedInputs(
   redact: Redact,
 ): Promise<JobInput[]> {
   if (memories) {
-    const facts = memories.map((fact): MemoryFact => (typeof fact === 'string' ? { text: fact } : fact));
-    const kept = await Promise.all(facts.map((fact) => redactFact(fact, redact)));
-    return factsInputs(source, kept, note);
+    const facts = await Promise.all(memories.map((fact) => redactFact(toFact(fact), redact)));
+    return factsInputs(source, facts, note);
   }
   const inputs = learnInputs(extract ?? (procedure ? 'procedure' : 'learn'), source, messages!, note);
   return Promise.all(

@@ -41,13 +41,17 @@ const FACT: Readonly<Record<keyof MemoryFact, OptionCheck>> = {
 /** The most bytes of a fact besides its text: a memory keeps them twice, in itself and in its source, and a store takes 256 KiB. */
 const MAX_FACT_BYTES = 112 * 1024;
 
+export function toFact(given: MemoryFact | string): MemoryFact {
+  return typeof given === 'string' ? { text: given } : given;
+}
+
 /** @throws `INVALID_ARGUMENT` naming the position and the member. */
 export function checkFacts(owner: string, facts: unknown): asserts facts is readonly (MemoryFact | string)[] {
   if (!Array.isArray(facts)) throw invalidArgument(`${owner} must be a list of texts, or of facts such as { text }.`);
   for (const [i, fact] of facts.entries()) {
     const at = `${owner}[${i}]`;
-    const isFact = typeof fact === 'string' ? isText(fact) === undefined : isObject(fact) === undefined;
-    if (!isFact) throw invalidArgument(`${at} must be a text that is not blank, or a fact such as { text }.`);
+    const fault = typeof fact === 'string' ? isText(fact) : isObject(fact);
+    if (fault) throw invalidArgument(`${at} must be a text that is not blank, or a fact such as { text }.`);
     if (typeof fact === 'string') continue;
     checkOptions(at, fact as MemoryFact, FACT);
     const { text, ...rest } = fact as Partial<MemoryFact>;
