@@ -11,7 +11,14 @@ import type {
   MemorySource,
   PutMemory,
 } from '../../store/memory/contract.ts';
-import { countOf, strongestOf, trustOf, withConfidence, withSources } from '../pipeline/consolidate/confidence.ts';
+import {
+  countOf,
+  lastAt,
+  strongestOf,
+  trustOf,
+  withConfidence,
+  withSources,
+} from '../pipeline/consolidate/confidence.ts';
 import { isBlank, sameFactKey } from '../same-fact.ts';
 import { procedureOf } from '../pipeline/extract/procedures.ts';
 import { withoutEnd, strongestStatement } from '../pipeline/consolidate/working-memories.ts';
@@ -328,8 +335,4 @@ function withNewSuccessors(memories: Iterable<MemoryDraft>, removed: Removed): M
 function isStronger(a: MemoryDraft, b: MemoryDraft): boolean {
   const [trustA, trustB] = [trustOf(a), trustOf(b)];
   return trustA === trustB ? lastAt(a) > lastAt(b) : trustA > trustB;
-}
-
-function lastAt({ sources }: MemoryDraft): string {
-  return sources.reduce((last, { at }) => (at > last ? at : last), '');
 }

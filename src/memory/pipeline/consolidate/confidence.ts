@@ -12,6 +12,11 @@ export function trustOf({ sources }: Pick<Memory, 'sources'>): number {
   return Math.max(...sources.map(({ trust }) => trust));
 }
 
+/** The time of the newest source of a memory. */
+export function lastAt({ sources }: Pick<Memory, 'sources'>): string {
+  return sources.reduce((last, { at }) => (at > last ? at : last), '');
+}
+
 /**
  * The memory with its confidence: the probability that not all sources are wrong, reduced by contradictions, averaged with the outcomes,
  * and halved if the memory does not hold. Sources with the same id count once, with the highest trust. For a memory with a key, only sources
@@ -30,7 +35,8 @@ export function withConfidence(memory: MemoryDraft): MemoryDraft {
   const successes = Math.max(0, countOf(memory, 'successes') - sourceCount(sources));
   const failures = countOf(memory, 'failures');
   const confidence = Math.min(MAX_CONFIDENCE, (fromSources * weight + successes) / (weight + successes + failures));
-  return { ...memory, confidence: round(validTo === undefined ? confidence : confidence / 2) };
+  const held = validTo === undefined ? confidence : confidence / 2;
+  return { ...memory, confidence: Math.round(held * 10_000) / 10_000 };
 }
 
 /** The memory with other sources. Each source of a procedure is one success; the successes that were reported are kept. */
@@ -70,8 +76,4 @@ export function agedConfidence({ confidence, sources }: Memory, now: number, hal
 
 function sourceCount(sources: readonly MemorySource[]): number {
   return new Set(sources.map(({ id }) => id)).size;
-}
-
-function round(value: number): number {
-  return Math.round(value * 10_000) / 10_000;
 }
