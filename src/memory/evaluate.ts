@@ -1,6 +1,6 @@
 import { failedPrecondition, invalidArgument } from '../errors.ts';
 import { checkOptions, isFunction, isListOf, isObject, isString } from '../store/check-options.ts';
-import { memoryScope } from './scopes.ts';
+import { memoryScope, targetOf } from './scopes.ts';
 import { sameFactKey } from './same-fact.ts';
 import { MalformedAnswerError, modelAsker, type AskModel } from './pipeline/ask-model.ts';
 import { guardOf } from './pipeline/guard/judge-text.ts';
@@ -75,13 +75,13 @@ async function extractedTexts(
   ask: AskModel | undefined,
   { messages }: GoldenCase,
 ): Promise<string[]> {
-  const scope = memoryScope({ scope: 'user', appName: 'evaluation', userId: 'golden' });
+  const target = targetOf(memoryScope({ scope: 'user', appName: 'evaluation', userId: 'golden' }));
   const source = { id: 'golden', at: new Date(pipeline.now()).toISOString() };
   const { signal } = new AbortController();
-  const guard = guardOf({ scope, signal }, 'learn', pipeline);
+  const guard = guardOf({ scope: target.scope, signal }, 'learn', pipeline);
   const texts: string[] = [];
   for (const input of await redactedInputs({ messages }, source, parseSourceNote(undefined), pipeline.redact)) {
-    const { candidates } = await learn(pipeline, { scope, ask, signal, guard }, input, undefined);
+    const { candidates } = await learn(pipeline, { ...target, ask, signal, guard }, input, undefined);
     texts.push(...candidates.map(({ text }) => text));
   }
   return texts;

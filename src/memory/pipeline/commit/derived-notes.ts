@@ -37,7 +37,7 @@ export async function readDerived(
  */
 export async function derivedNotes(
   pipeline: Pipeline,
-  work: ScopeTarget & LearnContext,
+  work: LearnContext,
   guard: Guard | undefined,
   before: Derived,
   { facts, summary }: { readonly facts: readonly string[]; readonly summary: string | undefined },

@@ -8,7 +8,7 @@ import type {
   MemoryStoreOptions,
   PutMemory,
 } from '../../../store/memory/contract.ts';
-import { memoryScope, targetOf, type ScopeTarget } from '../../scopes.ts';
+import { memoryScope, targetOf } from '../../scopes.ts';
 import type { MemoryChangeCounts } from '../../types.ts';
 import { consolidate, type Consolidated } from '../consolidate/consolidate.ts';
 import { modelAsker, vectorsOf } from '../ask-model.ts';
@@ -75,7 +75,7 @@ type StepOutcome = 'done' | 'more' | 'refused';
 /** Carries out a job that a worker holds: from the guard to the commit that removes the job. */
 export class JobRun {
   readonly #pipeline: Pipeline;
-  readonly #work: ScopeTarget & LearnContext & { readonly job: MemoryJob };
+  readonly #work: LearnContext & { readonly job: MemoryJob };
   readonly #hold: MemoryJobHold;
   readonly #input: JobInput;
   /** What was learned last, and from which summary and messages. */
@@ -189,19 +189,8 @@ export class JobRun {
 
   /** Compares as many of the candidates as fit into a commit. */
   async #compare(candidates: readonly Candidate[], maxInvalidations: number): Promise<Compared> {
-    const { nearest, store, redact, now } = this.#pipeline;
-    const { scope, id, options, ask, signal, guard } = this.#work;
     for (let most = Math.min(MOST_CANDIDATES, candidates.length); ;) {
-      const consolidated = await consolidate({
-        candidates: candidates.slice(0, most),
-        nearest: ({ text, kind }) => nearest(scope, text, { kind, abortSignal: signal }),
-        get: (ids) => store.get(id, ids, options),
-        ask,
-        guard,
-        redact,
-        maxInvalidations,
-        now: now(),
-      });
+      const consolidated = await consolidate(this.#pipeline, this.#work, candidates.slice(0, most), maxInvalidations);
       const puts = await this.#puts(consolidated.working.changed);
       // Memories have all their sources, which may be large.
       const bytes = jsonBytes(puts);
@@ -241,7 +230,7 @@ export class JobRun {
       if (isAborted(error)) return 'refused';
       throw error;
     }
-    // In a note: if that is gone, another worker has finished the part.
+    // The next step reads what remains from the note. If that is gone, another worker has finished the part, and nothing remains.
     const noted: SplitJob = { ...rest, candidates: [], quarantined: [] };
     this.#rest = isPartDone ? undefined : isKept ? noted : rest;
     for (const { memory } of puts) usesOf(scope).delete(memory.id);

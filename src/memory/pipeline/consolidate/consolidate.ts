@@ -1,12 +1,13 @@
 import { z } from 'genkit';
 import { markedLines } from '../../../session/log/transcript.ts';
-import type { Memory, MemoryDraft } from '../../../store/memory/contract.ts';
+import type { MemoryDraft } from '../../../store/memory/contract.ts';
 import { isExpired } from '../../../store/memory/version.ts';
 import type { AskModel } from '../ask-model.ts';
 import type { Candidate } from '../records/candidate.ts';
-import type { Guard } from '../guard/judge-text.ts';
-import type { Redact } from '../guard/redact.ts';
+import type { LearnContext } from '../extract/learn.ts';
+import type { Pipeline } from '../pipeline.ts';
 import { isBlank } from '../../same-fact.ts';
+import type { ScopeTarget } from '../../scopes.ts';
 import { keyedId, WorkingMemories } from './working-memories.ts';
 
 /** The most new facts in one request to the model. */
@@ -43,24 +44,18 @@ export interface Consolidated {
 }
 
 /** Compares the candidates with the known memories, and works out the changes. */
-export async function consolidate(request: {
-  readonly candidates: readonly Candidate[];
-  /** The memories that are most similar to a candidate. */
-  readonly nearest: (candidate: Candidate) => Promise<readonly Memory[]>;
-  readonly get: (ids: readonly string[]) => Promise<readonly Memory[]>;
-  /** `undefined`: there is no model. */
-  readonly ask: AskModel | undefined;
-  readonly guard: Guard;
-  readonly redact: Redact;
-  readonly maxInvalidations: number;
-  /** In ms since 1970. */
-  readonly now: number;
-}): Promise<Consolidated> {
-  const { candidates, nearest, get, ask, maxInvalidations, now } = request;
-  const working = new WorkingMemories(maxInvalidations, new Date(now).toISOString());
+export async function consolidate(
+  pipeline: Pipeline,
+  work: LearnContext,
+  candidates: readonly Candidate[],
+  maxInvalidations: number,
+): Promise<Consolidated> {
+  const { nearest, now } = pipeline;
+  const { scope, ask, signal } = work;
+  const working = new WorkingMemories(maxInvalidations, new Date(now()).toISOString());
   const undecided: { candidate: Candidate; near: readonly string[] }[] = [];
   const keyed = candidates.flatMap((candidate) => keyedId(candidate) ?? []);
-  await addWithSuccessors(working, get, keyed, Date.parse(candidates[0]?.source.at ?? ''));
+  await addWithSuccessors(pipeline, work, working, keyed, Date.parse(candidates[0]?.source.at ?? ''));
   const quarantined: { candidate: Candidate; reason: string }[] = [];
   for (const candidate of candidates) {
     if (isBlank(candidate.text)) working.counts.ignored++;
@@ -69,7 +64,9 @@ export async function consolidate(request: {
       if (!working.putKeyed(candidate)) quarantined.push({ candidate, reason: tooMany(1) });
     } else {
       // A message that is kept word for word stays as it is.
-      const near = (await nearest(candidate)).filter(({ kind, role }) => kind === candidate.kind && role === undefined);
+      const { text, kind } = candidate;
+      const found = await nearest(scope, text, { kind, abortSignal: signal });
+      const near = found.filter((memory) => memory.kind === kind && memory['role'] === undefined);
       for (const memory of near) working.add(memory);
       const same = working.findSame(candidate);
       if (same) working.corroborate(same, candidate);
@@ -90,7 +87,7 @@ export async function consolidate(request: {
         working.corroborate(same, candidate);
         continue;
       }
-      const reason = await apply(working, candidate, operation, known, request);
+      const reason = await apply(pipeline, work, working, candidate, operation, known);
       if (reason !== undefined) quarantined.push({ candidate, reason });
     }
   }
@@ -99,17 +96,18 @@ export async function consolidate(request: {
 
 /** Adds memories with these ids, those that replaced them, and so on. One that has expired at the time of the new facts counts as removed. */
 async function addWithSuccessors(
+  { store }: Pipeline,
+  { id, options }: ScopeTarget,
   working: WorkingMemories,
-  get: (ids: readonly string[]) => Promise<readonly Memory[]>,
   ids: readonly string[],
   time: number,
 ): Promise<void> {
   const seen = new Set<string>();
   for (let next = ids; next.length > 0;) {
-    for (const id of next) seen.add(id);
-    const memories = await get(next);
+    for (const one of next) seen.add(one);
+    const memories = await store.get(id, next, options);
     for (const memory of memories) if (!isExpired(memory, time)) working.add(memory);
-    next = [...new Set(memories.flatMap(({ supersededBy: id }) => (id === undefined || seen.has(id) ? [] : [id])))];
+    next = [...new Set(memories.flatMap(({ supersededBy }) => supersededBy ?? []))].filter((one) => !seen.has(one));
   }
 }
 
@@ -152,11 +150,12 @@ async function askOperations(
 
 /** Carries out an operation. Returns a reason if the candidate must wait for a decision. */
 async function apply(
+  { redact }: Pipeline,
+  { guard }: LearnContext,
   working: WorkingMemories,
   candidate: Candidate,
   operation: Operation | undefined,
   known: readonly MemoryDraft[],
-  { guard, redact }: { readonly guard: Guard; readonly redact: Redact },
 ): Promise<string | undefined> {
   // Only those that still hold: an earlier operation may have replaced them.
   const named = (operation?.existing ?? []).flatMap((number) => working.active(known[number - 1]!.id) ?? []);

@@ -4,7 +4,7 @@ import { failedPrecondition } from '../../../errors.ts';
 import { messageText } from '../../../session/log/transcript.ts';
 import type { MemorySource } from '../../../store/memory/contract.ts';
 import { isMemoryTool } from '../../memory-tool-names.ts';
-import type { MemoryScope } from '../../scopes.ts';
+import type { ScopeTarget } from '../../scopes.ts';
 import type { MemoryFact } from '../../types.ts';
 import { procedureText } from './procedures.ts';
 import type { Guard } from '../guard/judge-text.ts';
@@ -28,8 +28,7 @@ export interface Learned {
 }
 
 /** Where to learn into, by which model, and what may be learned. */
-export interface LearnContext {
-  readonly scope: MemoryScope;
+export interface LearnContext extends ScopeTarget {
   readonly ask: AskModel | undefined;
   readonly signal: AbortSignal;
   readonly guard: Guard;
