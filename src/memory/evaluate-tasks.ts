@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ActionContext, Genkit, MessageData } from 'genkit';
+import type { ActionContext, MessageData } from 'genkit';
 import type { EvaluatorArgument, Score } from 'genkit/evaluator';
 import { logger } from 'genkit/logging';
 import { describeThrown, failedPrecondition, invalidArgument, quote } from '../errors.ts';
@@ -12,6 +12,7 @@ import {
   isObject,
   isText,
 } from '../store/check-options.ts';
+import type { Generates } from './pipeline/ask-model.ts';
 import { checkMessages } from './pipeline/ingest/check-ingest.ts';
 import type { MemoryManager } from './manager.ts';
 import { targetOf } from './scopes.ts';
@@ -74,7 +75,7 @@ const TASK = {
 /** Learns from the sessions of each task, asks, and lets the evaluator judge the answer. Each task has a user of its own. */
 export async function evaluateTasks(
   manager: MemoryManager,
-  ai: Pick<Genkit, 'evaluate' | 'registry'>,
+  ai: Generates,
   options: TaskEvaluation,
 ): Promise<TaskScores> {
   checkTasks(options);
@@ -160,10 +161,7 @@ function checkTasks(options: Partial<TaskEvaluation> | undefined): void {
 }
 
 /** @throws `INVALID_ARGUMENT` if Genkit does not have the evaluator. */
-async function definedEvaluator(
-  { registry }: Pick<Genkit, 'registry'>,
-  evaluator: EvaluatorArgument,
-): Promise<EvaluatorArgument> {
+async function definedEvaluator({ registry }: Generates, evaluator: EvaluatorArgument): Promise<EvaluatorArgument> {
   if (typeof evaluator === 'function') return evaluator;
   const name = typeof evaluator === 'string' ? evaluator : evaluator.name;
   if (await registry.lookupAction(`/evaluator/${name}`)) return name;

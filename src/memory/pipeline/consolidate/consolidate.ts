@@ -63,10 +63,9 @@ export async function consolidate(
     else if (candidate.key !== undefined) {
       if (!working.putKeyed(candidate)) quarantined.push({ candidate, reason: tooMany(1) });
     } else {
+      const found = await nearest(scope, candidate.text, { kind: candidate.kind, abortSignal: signal });
       // A message that is kept word for word stays as it is.
-      const { text, kind } = candidate;
-      const found = await nearest(scope, text, { kind, abortSignal: signal });
-      const near = found.filter((memory) => memory.kind === kind && memory['role'] === undefined);
+      const near = found.filter(({ role }) => role === undefined);
       for (const memory of near) working.add(memory);
       const same = working.findSame(candidate);
       if (same) working.corroborate(same, candidate);

@@ -53,7 +53,7 @@ export async function rangesOf(
 
 /** The sessions of a store that belong to a scope: those of a user, the session itself, or those that agents learn into the scope of an app. */
 async function* sessionIdsAt(
-  { store, scopeOf }: Pick<MemorySessions, 'store'> & Partial<Pick<MemorySessions, 'scopeOf'>>,
+  { store, scopeOf }: Pick<MemorySessions, 'store'> & Partial<MemorySessions>,
   { scope, id, options }: ScopeTarget,
   only: string | undefined,
 ): AsyncGenerator<string> {
