@@ -80,7 +80,7 @@ async function extractedTexts(
   const { signal } = new AbortController();
   const guard = guardOf({ scope: target.scope, signal }, 'learn', pipeline);
   const texts: string[] = [];
-  for (const input of await redactedInputs({ messages }, source, parseSourceNote(undefined), pipeline.redact)) {
+  for (const input of await redactedInputs(pipeline, { messages }, source, parseSourceNote(undefined))) {
     const { candidates } = await learn(pipeline, { ...target, ask, signal, guard }, input, undefined);
     texts.push(...candidates.map(({ text }) => text));
   }

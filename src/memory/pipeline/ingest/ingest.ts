@@ -9,7 +9,7 @@ import type { Pipeline } from '../pipeline.ts';
 import { factsInputs, learnInputs } from './plan-jobs.ts';
 import type { SourceNote } from '../records/ranges.ts';
 import { targetOf, type ScopeTarget } from '../../scopes.ts';
-import { redactFact, redactMessage, type Redact } from '../guard/redact.ts';
+import { redactFact, redactMessage } from '../guard/redact.ts';
 
 /** `ingest` that learns only if `isThere` still answers true after the epoch was read: the session may have been erased before. */
 export type IngestWhile = (options: IngestOptions, isThere?: () => Promise<boolean>) => Promise<IngestResult>;
@@ -41,8 +41,7 @@ export async function addJobs(
     pipeline.report({ type: 'no-consent', scope, sourceId: source.id });
     return { status: 'refused', jobIds: [], openIds: [] };
   }
-  const { procedure, extract = pipeline.extract === 'verbatim' && !procedure ? 'verbatim' : undefined } = options;
-  const unread = await redactedInputs({ ...options, extract }, source, note, pipeline.redact);
+  const unread = await redactedInputs(pipeline, options, source, note);
   const planned = unread.map((input) => outsideDeadJobs(input, note));
   const inputs = planned.flatMap(({ parts }) => parts);
   const deadIds = planned.flatMap((one) => one.deadIds);
@@ -105,16 +104,18 @@ async function addInputs(
 
 /** The inputs of the jobs for the messages or facts that were not read yet, redacted. */
 export async function redactedInputs(
+  { redact, extract: ofManager }: Pipeline,
   { messages, memories, extract, procedure }: Omit<IngestOptions, 'scope'>,
   source: JobSource,
   note: SourceNote,
-  redact: Redact,
 ): Promise<JobInput[]> {
   if (memories) {
     const facts = await Promise.all(memories.map((fact) => redactFact(toFact(fact), redact)));
     return factsInputs(source, facts, note);
   }
-  const inputs = learnInputs(extract ?? (procedure ? 'procedure' : 'learn'), source, messages!, note);
+  const isVerbatim = extract === 'verbatim' || ofManager === 'verbatim';
+  const task = procedure ? 'procedure' : isVerbatim ? 'verbatim' : 'learn';
+  const inputs = learnInputs(task, source, messages!, note);
   return Promise.all(
     inputs.map(async (input) => ({
       ...input,
