@@ -97,6 +97,7 @@ function removeText(pipeline: Pipeline, work: ScopeTarget, textId: string): Prom
 /** The key of the note that has a text, and the text's number. */
 function splitId(id: string): { key: string; number: number } {
   const at = id.lastIndexOf('#');
+  // No note has the key '?'.
   return { key: id.slice(0, Math.max(0, at)) || '?', number: Number(id.slice(at + 1)) };
 }
 

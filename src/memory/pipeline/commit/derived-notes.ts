@@ -12,7 +12,7 @@ import { NOTES, type Pipeline } from '../pipeline.ts';
 /** The most memories that a first profile is made of. */
 const MOST_FOR_PROFILE = 200;
 
-/** What is derived of the memories of a scope. */
+/** The profile and the summary of a scope, which are derived from its memories. */
 export interface Derived {
   readonly profile?: Json;
   readonly summary?: string;

@@ -61,7 +61,7 @@ interface Step {
   /** With the first commit of a part, which also writes the summary, unless a later attempt has to learn again. */
   readonly learned: Learned | undefined;
   readonly compared: Compared;
-  /** Texts that the guards keep back. */
+  /** The quarantined texts of this commit. */
   readonly waiting: readonly Quarantined[];
   readonly rest: SplitJob;
   readonly derived: Derived;

@@ -1,6 +1,6 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { MessageData, Part } from 'genkit';
 import { failedPrecondition } from '../../../errors.ts';
+import { jsonEqual } from '../../../json/value.ts';
 import { messageText } from '../../../session/log/transcript.ts';
 import type { MemorySource } from '../../../store/memory/contract.ts';
 import { isMemoryTool } from '../../memory-tool-names.ts';
@@ -27,7 +27,7 @@ export interface Learned {
   readonly summary?: string | undefined;
 }
 
-/** Where to learn into, by which model, and what may be learned. */
+/** The scope to learn into, the model, and the guard. */
 export interface LearnContext extends ScopeTarget {
   readonly ask: AskModel | undefined;
   readonly signal: AbortSignal;
@@ -238,7 +238,7 @@ async function isRemembered(
 ): Promise<boolean> {
   const near = await nearest(scope, statement, { kind, abortSignal: signal });
   return near.some(({ sources }) =>
-    sources.some((source) => source.statement === statement && isDeepStrictEqual(source.data, data)),
+    sources.some((source) => source.statement === statement && jsonEqual(source.data, data)),
   );
 }
 

@@ -16,7 +16,7 @@ const MOST_AT_ONCE = 50;
 /** By session, all messages that it has. Agents may share a store, or have several objects for one: a session is found in each. */
 type SessionRanges = ReadonlyMap<string, readonly ReadRange[]>;
 
-/** Where the sessions are: the stores of all agents, and how sessions belong to the scopes that these learn into. */
+/** The stores of all agents with the memory, and the sessions of those agents that learn. */
 interface SessionPlaces {
   readonly stores: ReadonlySet<SnapshotStore>;
   readonly sessions: ReadonlySet<MemorySessions>;

@@ -25,7 +25,7 @@ export type JobSource = IngestSource & { readonly at: string };
 
 interface AnyInput {
   readonly version: 1;
-  /** By memory id, uses that the process which adds the job has noted: another one may carry the job out. */
+  /** By memory id, when it was last used, as the process that adds the job knows it. Another process may carry the job out. */
   readonly uses?: Readonly<Record<string, string>>;
   /** `LearningState.epoch` when the work began. */
   readonly epoch?: string;

@@ -24,7 +24,6 @@ export interface LearningState {
   /** Changes with each erasure of the scope; jobs of an earlier epoch are dropped. `undefined`: no job was made since the erasure. */
   readonly epoch: string | undefined;
   readonly note: SourceNote;
-  /** The remaining candidates of a job that takes several commits. */
   readonly split: SplitJob | undefined;
 }
 
@@ -35,7 +34,6 @@ export interface SplitJob {
   /** The commits that were made of them. */
   readonly commits: number;
   readonly candidates: readonly Candidate[];
-  /** Texts that the guards keep back. */
   readonly quarantined: readonly Quarantined[];
   readonly invalidated: number;
 }
