@@ -42,8 +42,8 @@ interface TenantWork {
   loops: number;
   /** `wake` was called, and no loop has seen it yet. */
   isWanted: boolean;
-  timer?: NodeJS.Timeout;
-  timerAt?: number;
+  /** The timer that calls `wake`, and when. */
+  nextWake?: { readonly at: number; readonly timer: NodeJS.Timeout };
 }
 
 /** Takes jobs under a lease and carries them out. Gives them back after a failure, and when it is closed. */
@@ -160,7 +160,7 @@ export class MemoryWorker {
   /** Interrupts the running jobs and gives them back. Their interrupted attempts do not count. */
   async close(): Promise<void> {
     this.#closing.abort(new GenkitError({ status: 'CANCELLED', message: 'The memory manager was closed.' }));
-    for (const { timer } of this.#tenants.values()) clearTimeout(timer);
+    for (const { nextWake } of this.#tenants.values()) clearTimeout(nextWake?.timer);
     await this.settled();
   }
 
@@ -182,7 +182,7 @@ export class MemoryWorker {
       logger.warn(`The memory jobs of a tenant can't be read; the next ingest tries again. ${describeThrown(error)}`);
     } finally {
       work.loops--;
-      if (work.loops === 0 && work.timer === undefined) this.#tenants.delete(tenant);
+      if (work.loops === 0 && !work.nextWake) this.#tenants.delete(tenant);
     }
   }
 
@@ -285,18 +285,15 @@ export class MemoryWorker {
   #wakeAt(due: number, options: MemoryStoreOptions): void {
     if (!this.#pipeline.worker || this.#closing.signal.aborted) return;
     const work = this.#workOf(this.#pipeline.store.tenant(options), options);
-    if (work.timerAt !== undefined && work.timerAt <= due) return;
-    clearTimeout(work.timer);
-    work.timerAt = due;
-    work.timer = setTimeout(
-      () => {
-        delete work.timer;
-        delete work.timerAt;
-        this.wake(options);
-      },
-      // Too early does no harm.
-      Math.min(Math.max(0, due - this.#pipeline.now()), LONGEST_TIMER_MS),
-    );
-    work.timer.unref();
+    if (work.nextWake && work.nextWake.at <= due) return;
+    clearTimeout(work.nextWake?.timer);
+    const onTime = () => {
+      delete work.nextWake;
+      this.wake(options);
+    };
+    // Too early does no harm.
+    const timer = setTimeout(onTime, Math.min(Math.max(0, due - this.#pipeline.now()), LONGEST_TIMER_MS));
+    timer.unref();
+    work.nextWake = { at: due, timer };
   }
 }
