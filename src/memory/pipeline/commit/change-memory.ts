@@ -28,14 +28,15 @@ export function restoreMemory(pipeline: Pipeline, target: ScopeTarget, id: strin
       throw failedPrecondition(
         `The memory ${quote(id)} holds already; an earlier revision of it can't be restored. To get it back, create the earlier fact again.`,
       );
-    const successors = await successorsOf(pipeline, target, memory);
-    const [last, replaced] = successors.toReversed();
-    const isEnded =
-      last &&
-      last.validTo === undefined &&
-      !(replaced && (await hasReplacedBoth(pipeline, target, last, replaced, memory)));
+    const [last, before] = (await successorsOf(pipeline, target, memory)).toReversed();
+    const holding = last?.validTo === undefined ? last : undefined;
+    const revisions = holding && before ? await pipeline.store.revisions(target.id, holding.id, target.options) : [];
+    // `before` may have replaced both at once, and `holding` was restored since: then both may hold.
+    const mayBothHold = revisions.some(
+      ({ supersededBy, validTo }) => supersededBy === before?.id && validTo === memory.validTo,
+    );
     const validTo = new Date(pipeline.now()).toISOString();
-    const ended = isEnded ? [putOf({ ...last, validTo, supersededBy: id })] : [];
+    const ended = holding && !mayBothHold ? [putOf({ ...holding, validTo, supersededBy: id })] : [];
     return [[putOf(withoutEnd(memory)), ...ended, ...REMOVE_DERIVED]];
   });
 }
@@ -86,16 +87,4 @@ async function successorsOf({ store }: Pipeline, { id, options }: ScopeTarget, m
     next = successor.supersededBy;
   }
   return [...found.values()].slice(1);
-}
-
-/** Whether `replaced` took the place of `last` and of `memory` at once, and `last` was restored since: then both may hold. */
-async function hasReplacedBoth(
-  { store }: Pipeline,
-  { id, options }: ScopeTarget,
-  last: Memory,
-  replaced: Memory,
-  memory: Memory,
-): Promise<boolean> {
-  const revisions = await store.revisions(id, last.id, options);
-  return revisions.some(({ supersededBy, validTo }) => supersededBy === replaced.id && validTo === memory.validTo);
 }
