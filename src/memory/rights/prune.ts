@@ -39,19 +39,15 @@ export async function pruneScope(
   policy: MemoryPrunePolicy,
   dryRun: boolean,
 ): Promise<PrunedMemories> {
-  const quarantined = await pruneTexts(pipeline, work, policy, dryRun);
+  const { quarantineMs } = policy;
+  let quarantined = 0;
+  if (quarantineMs !== undefined) {
+    const isOld = ({ at }: { readonly at: string }) => pipeline.now() - Date.parse(at) > quarantineMs;
+    quarantined = dryRun
+      ? (await waitingTexts(pipeline, work)).filter(isOld).length
+      : await removeTexts(pipeline, work, isOld);
+  }
   return { memories: await pruneMemories(pipeline, work, policy, dryRun), quarantined };
-}
-
-async function pruneTexts(
-  pipeline: Pipeline,
-  work: ScopeTarget,
-  { quarantineMs }: MemoryPrunePolicy,
-  dryRun: boolean,
-): Promise<number> {
-  if (quarantineMs === undefined) return 0;
-  const isOld = ({ at }: { readonly at: string }): boolean => pipeline.now() - Date.parse(at) > quarantineMs;
-  return dryRun ? (await waitingTexts(pipeline, work)).filter(isOld).length : removeTexts(pipeline, work, isOld);
 }
 
 /** Removes the memories to which the policy applies. After a commit of another writer all is decided again: a changed memory may have to stay. */

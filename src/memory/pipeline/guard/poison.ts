@@ -5,7 +5,7 @@
  * Memories are placed as data in any case, so a rule that stops ordinary talk does more harm than one that misses an attempt. So a rule asks
  * for the form of an order to the assistant, or for an object that belongs to the system: its instructions, refunds, the data of its users.
  */
-import { LANGUAGES, type LanguageRules } from './poison-languages.ts';
+import { LANGUAGES } from './poison-languages.ts';
 import { readingsOf } from './readings.ts';
 import { INSTRUCTIONS_REFUSED, INSTRUCTION_STEPS, OTHERS_REFUSED, RIGHTS_STEPS } from './poison-steps.ts';
 
@@ -109,11 +109,6 @@ const RULES: readonly PoisonRule[] = [
   },
 ];
 
-/** The languages that a text may be in, by its letters. A normalized text has Latin ones in place of others, so it does not show them. */
-function languagesOf(text: string): LanguageRules[] {
-  return LANGUAGES.filter(({ script }) => script?.test(text) ?? true);
-}
-
 /** Why a text may not become a memory, or `undefined`. */
 export function poisonReason(text: string): string | undefined {
   return reasonOf(text, readingsOf(text), false);
@@ -129,7 +124,8 @@ export function poisonReasonOfSteps(text: string): string | undefined {
 
 /** The reason of the first rule that refuses one of the readings. */
 function reasonOf(text: string, readings: readonly string[], areSteps: boolean): string | undefined {
-  const languages = languagesOf(text);
+  // The text as it is shows by its letters which languages it may be in; its readings have Latin letters in place of others.
+  const languages = LANGUAGES.filter(({ script }) => script?.test(text) ?? true);
   const refusing = RULES.find(({ patterns, inLanguages, allowedInSteps = [], refusedInSteps = [] }) => {
     const ofLanguages = inLanguages ? languages.flatMap((language) => language[inLanguages]) : [];
     const refused = [...patterns, ...ofLanguages, ...(areSteps ? refusedInSteps : [])];
