@@ -163,9 +163,8 @@ export class SourceRemoval {
     if (snapshotIds === undefined) return all;
     const affected: Memory[] = [];
     for (const memory of all) {
-      const was = await this.#pipeline.store.revisions(id, memory.id, options);
-      if ([memory, ...was].some(({ sources }) => sources.some((source) => this.#isForgotten(source))))
-        affected.push(memory);
+      const versions = await this.#pipeline.store.revisions(id, memory.id, options);
+      if (versions.some(({ sources }) => sources.some((source) => this.#isForgotten(source)))) affected.push(memory);
     }
     return affected;
   }
