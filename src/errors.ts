@@ -214,6 +214,11 @@ export function quote(id: string): string {
 /** Causes of causes beyond these are not described. */
 const MAX_CAUSES = 8;
 
+/** The message of an error, without its stack; of other values a description. Never throws. */
+export function errorMessage(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : describeThrown(thrown);
+}
+
 /** Whatever was thrown, for the log: an error with its stack and those of its causes. Never throws, though what was thrown may. */
 export function describeThrown(thrown: unknown): string {
   try {

@@ -1,6 +1,6 @@
 import type { ActionContext } from 'genkit';
 import { logger } from 'genkit/logging';
-import { describeThrown, invalidArgument, quote } from '../errors.ts';
+import { errorMessage, invalidArgument, quote } from '../errors.ts';
 import { checkOptions, isFunction, isObject, isOneOf, isString, isWhole } from '../store/check-options.ts';
 import type { SessionSummary, SnapshotStore } from '../store/contract.ts';
 import type { IngestWhile } from './pipeline/ingest/ingest.ts';
@@ -114,9 +114,7 @@ async function ingestSession(
     return status !== 'full';
   } catch (error) {
     result.failed++;
-    logger.warn(
-      `Session ${quote(sessionId)} was not learned from. ${error instanceof Error ? error.message : describeThrown(error)}`,
-    );
+    logger.warn(`Session ${quote(sessionId)} was not learned from. ${errorMessage(error)}`);
     return true;
   }
 }

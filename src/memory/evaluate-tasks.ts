@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ActionContext, MessageData } from 'genkit';
 import type { EvaluatorArgument, Score } from 'genkit/evaluator';
 import { logger } from 'genkit/logging';
-import { describeThrown, failedPrecondition, invalidArgument, quote } from '../errors.ts';
+import { describeThrown, errorMessage, failedPrecondition, invalidArgument, quote } from '../errors.ts';
 import {
   checkOptions,
   isActionArgument,
@@ -93,7 +93,7 @@ export async function evaluateTasks(
       const isSuccess = scores.map(isPassed).every(Boolean);
       results.push({ answer, isSuccess, scores });
     } catch (error) {
-      failed.push({ index, error: error instanceof Error ? error.message : describeThrown(error) });
+      failed.push({ index, error: errorMessage(error) });
       results.push({ ...(answer !== undefined && { answer }), isSuccess: false, scores: [] });
     }
   }

@@ -1,6 +1,6 @@
 import { statusOf } from '../../agent/runtime-error.ts';
 import { httpStatusOf } from '../../error-status.ts';
-import { describeThrown } from '../../errors.ts';
+import { describeThrown, errorMessage } from '../../errors.ts';
 import { Refusal } from '../../server/answer/refusal.ts';
 import type { InspectorError, InspectorFailure } from '../api.ts';
 
@@ -59,7 +59,7 @@ export function failureAnswer(thrown: unknown): Response {
  */
 export function failureOf(thrown: unknown): InspectorFailure {
   const status = thrown instanceof Refusal ? thrown.status : statusOf(thrown);
-  const message = thrown instanceof Error ? thrown.message : describeThrown(thrown);
+  const message = errorMessage(thrown);
   // Genkit's errors begin with their status.
   return { error: { status, message: message.replace(`${status}: `, '') } };
 }

@@ -1,5 +1,5 @@
 import { logger } from 'genkit/logging';
-import { describeThrown, quote } from '../../errors.ts';
+import { errorMessage, quote } from '../../errors.ts';
 import { MessageLog } from '../../session/log/message-log.ts';
 import type { IngestWhile } from '../pipeline/ingest/ingest.ts';
 import type { MemoryTriggers } from '../types.ts';
@@ -84,9 +84,7 @@ export class Triggers {
         async () => (await later()) !== undefined,
       );
     } catch (error) {
-      logger.warn(
-        `Session ${quote(sessionId)} was not learned from; a later turn tries again. ${error instanceof Error ? error.message : describeThrown(error)}`,
-      );
+      logger.warn(`Session ${quote(sessionId)} was not learned from; a later turn tries again. ${errorMessage(error)}`);
     }
   }
 }

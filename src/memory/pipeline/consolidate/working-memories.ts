@@ -84,7 +84,7 @@ export class WorkingMemories {
   corroborate(memory: MemoryDraft, candidate: Candidate): void {
     const { source, data, schemaId } = candidate;
     const isOther = memory.kind !== 'procedural' && data !== undefined && !jsonEqual(memory.data, data);
-    const wins = isOther && (memory.data === undefined || !isStronger(memory, source));
+    const wins = isOther && (memory.data === undefined || !prevailsOver(memory, source));
     const isSameData = (known: unknown) => data === undefined || jsonEqual(known, data);
     if (!wins && memory.sources.some((known) => isRepetition(source, known) && isSameData(known.data))) {
       this.counts.ignored++;
@@ -116,13 +116,13 @@ export class WorkingMemories {
   }
 
   /**
-   * Decides between a candidate and the memories that it contradicts, by {@link isStronger}. The loser is kept as a memory that does not
+   * Decides between a candidate and the memories that it contradicts, by {@link prevailsOver}. The loser is kept as a memory that does not
    * hold; but one that expires does not end one that lasts. Returns false, and does nothing, if the job would invalidate too many memories.
    */
   supersede(contradicted: readonly MemoryDraft[], candidate: Candidate): boolean {
     const lasts = candidate.expiresAt === undefined;
     const stronger = contradicted.find(
-      (memory) => isStronger(memory, candidate.source) && !(lasts && memory.expiresAt !== undefined),
+      (memory) => prevailsOver(memory, candidate.source) && !(lasts && memory.expiresAt !== undefined),
     );
     if (stronger) {
       this.create(candidate, { validTo: this.#endAt(candidate.source.at), supersededBy: stronger.id });
@@ -130,7 +130,7 @@ export class WorkingMemories {
       return true;
     }
     const ended = contradicted.filter(
-      (memory) => (lasts || memory.expiresAt !== undefined) && !isStronger(memory, candidate.source),
+      (memory) => (lasts || memory.expiresAt !== undefined) && !prevailsOver(memory, candidate.source),
     );
     if (this.counts.invalidated + ended.length > this.#maxInvalidations) return false;
     const id = this.create(candidate, { contradictions: 1 });
@@ -161,7 +161,7 @@ export class WorkingMemories {
     const sources = withinLimits([...others, source]);
     const strongest = strongestStatement(sources);
     const isStrongest = isSameFact(strongest.text, source.statement);
-    const holds = isStrongest && !(successor && isStronger(successor, source));
+    const holds = isStrongest && !(successor && prevailsOver(successor, source));
     if (holds && successor && this.counts.invalidated >= this.#maxInvalidations) return false;
     if (holds && successor) this.#invalidate(successor, memory.id, source);
     this.#addOutdated(memory.sources.filter(isReplaced));
@@ -313,7 +313,7 @@ function exceedsLimits(sources: readonly MemorySource[]): boolean {
  * Whether a memory prevails over a source that contradicts it: by trust, then time, then the number of sources. What one source says at one
  * time are parts of a conversation, of which the later one counts, or statements of a list, of which the last one counts.
  */
-function isStronger(memory: MemoryDraft, source: MemorySource): boolean {
+function prevailsOver(memory: MemoryDraft, source: MemorySource): boolean {
   const known = trustOf(memory);
   if (known !== source.trust) return known > source.trust;
   const last = lastAt(memory);
