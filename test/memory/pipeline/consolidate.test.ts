@@ -397,6 +397,20 @@ describe('a source is added only to a memory that says what it says', () => {
 });
 
 describe('a contradiction', () => {
+  test('with a memory of little trust is found among more trusted ones that resemble it', async () => {
+    const { ai, memory, model, scope } = setUp({ otherwise: operations({ new: 1, op: 'CREATE' }), embedder: 'money' });
+    ai.defineEmbedder({ name: 'money' }, async (input) => ({
+      embeddings: input.map(({ text }) => ({ embedding: text.includes('salary') ? [1, 0.1] : [1, 1] })),
+    }));
+    const say = (text: string, type: 'implicit' | 'bootstrap', id: string) =>
+      memory.ingest({ scope, source: { id, type }, memories: [text], wait: true });
+    await say('The salary of the user is paid on the 15th.', 'implicit', 'chat');
+    const bills = ['rent', 'phone', 'loan', 'gym', 'gas', 'tax', 'car', 'water', 'school', 'club', 'nurse', 'garage'];
+    for (const bill of bills) await say(`The ${bill} of the user is paid on the 1st.`, 'bootstrap', bill);
+    await say('The salary of the user is paid on the 28th.', 'bootstrap', 'contract');
+    expect(JSON.stringify(model.requests.at(-1))).toContain('paid on the 15th');
+  });
+
   test('of 100 pairs leaves one that holds; the old one is readable as of then, and can be restored', async () => {
     const { memory, clock, model, scope, store } = setUp({ otherwise: operations() });
     const pairs = Array.from(
