@@ -4,6 +4,7 @@ import { logger } from 'genkit/logging';
 import {
   closed,
   describeThrown,
+  errorMessage,
   failedPrecondition,
   invalidArgument,
   notFound,
@@ -67,6 +68,7 @@ import type {
   MemoryPrunePolicy,
   QuarantinedText,
 } from './types.ts';
+import { withinTime } from './within-time.ts';
 
 /** The number of known memories that a text is compared with. */
 const NEAREST = 10;
@@ -74,6 +76,9 @@ const NEAREST = 10;
 const LEAST_SAVED = 20;
 /** The most scopes for which a process keeps the uses of memories until a commit writes them. */
 const MOST_USED_SCOPES = 10_000;
+
+/** Less than the 10 seconds that Cloud Run leaves an instance after SIGTERM. */
+const CLOSE_MS = 8_000;
 
 /** Options of a call for one scope. */
 export interface ScopeOption {
@@ -559,12 +564,20 @@ export class MemoryManager {
     } while (this.#running.size > 0);
   }
 
-  /** Stops the worker. Running jobs go back to the queue; the interrupted attempts do not count. The store stays open. */
+  /**
+   * Stops the worker. Running jobs go back to the queue; the interrupted attempts do not count. The store stays open. Waits at most 8 seconds
+   * for a store that does not answer.
+   */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const holder of [this.#pipeline.ai.registry, this]) managedJobsOf(holder).delete(this.#jobs);
-    await this.#worker.close();
-    await this.settled();
+    const end = async () => {
+      await this.#worker.close();
+      await this.settled();
+    };
+    await withinTime('The memory store', CLOSE_MS, undefined, end).catch((error: unknown) => {
+      logger.warn(`The memory manager was closed before its work had ended. ${errorMessage(error)}`);
+    });
   }
 
   /**

@@ -60,8 +60,8 @@ export class Attachment implements AttachedMemory {
     this.#manager = manager;
     this.#parts = parts;
     this.#settings = settings;
-    const { topics, isSuccess, triggers } = parts.pipeline;
-    this.#triggers = new Triggers(parts.ingest, triggers);
+    const { topics, isSuccess, triggers, limits } = parts.pipeline;
+    this.#triggers = new Triggers(parts.ingest, triggers, limits.timeoutMs);
     // Longer than the search and the profile take together: their own deadlines come first, and return what was found by then.
     this.deadlineMs = Math.min(2 * settings.deadlineMs + 1_000, LONGEST_TIMER_MS);
     this.#turnParts = {

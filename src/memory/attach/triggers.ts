@@ -3,6 +3,7 @@ import { errorMessage, quote } from '../../errors.ts';
 import { MessageLog } from '../../session/log/message-log.ts';
 import type { IngestWhile } from '../pipeline/ingest/ingest.ts';
 import type { MemoryTriggers } from '../types.ts';
+import { withinTime } from '../within-time.ts';
 import { sourceOfSession, type SessionToLearn } from '../pipeline/ingest/read-session.ts';
 
 /** The most sessions that a process tracks. With more, the oldest is dropped; if it waits for its idle time, it is learned from first. */
@@ -26,11 +27,14 @@ interface TrackedSession {
 export class Triggers {
   readonly #ingest: IngestWhile;
   readonly #when: Required<MemoryTriggers>;
+  readonly #timeoutMs: number;
   readonly #tracked = new Map<string, TrackedSession>();
 
-  constructor(ingest: IngestWhile, when: Required<MemoryTriggers>) {
+  /** @param timeoutMs The most that the stores may take for a session. */
+  constructor(ingest: IngestWhile, when: Required<MemoryTriggers>, timeoutMs: number) {
     this.#ingest = ingest;
     this.#when = when;
+    this.#timeoutMs = timeoutMs;
   }
 
   /**
@@ -75,14 +79,15 @@ export class Triggers {
 
   /** With `read`, the session as it was read, the ingest begins before this returns, so `settled` waits for it. */
   async #learn(sessionId: string, later: ReadSession, read?: SessionToLearn): Promise<void> {
-    try {
+    const ingest = async () => {
       const session = read ?? (await later());
       if (!session) return;
       const { scope, messages } = session;
-      await this.#ingest(
-        { scope, source: sourceOfSession(session), messages },
-        async () => (await later()) !== undefined,
-      );
+      const source = sourceOfSession(session);
+      await this.#ingest({ scope, source, messages }, async () => (await later()) !== undefined);
+    };
+    try {
+      await withinTime('The store', this.#timeoutMs, undefined, ingest);
     } catch (error) {
       logger.warn(`Session ${quote(sessionId)} was not learned from; a later turn tries again. ${errorMessage(error)}`);
     }

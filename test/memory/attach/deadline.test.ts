@@ -133,6 +133,28 @@ describe('a memory store that hangs', () => {
     for (let i = 1; i <= 3; i++) expect((await talk.send('I like the window seat.')).text).toBe('ok');
     expect(talk.messages).toHaveLength(6);
   });
+
+  test('that takes no jobs is reported after the timeout, and keeps close waiting for 8 seconds at most', async () => {
+    const warnings = vi.spyOn(logger, 'warn').mockImplementation(() => {});
+    const store = new InMemoryMemoryStore();
+    store.addJob = () => new Promise(() => {});
+    const { chat, memory } = agentWithMemory({
+      memory: { store, generate: { everyTurns: 1 }, limits: { timeoutMs: 5_000 } },
+    });
+    const talk = chat();
+    await talk.send('I like the window seat.');
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(warnings.mock.calls.flat()).toEqual([
+      `Session "${talk.sessionId}" was not learned from; a later turn tries again. DEADLINE_EXCEEDED: The store did not answer within 5000 ms.`,
+    ]);
+    let isClosed = false;
+    const closed = memory.close().then(() => (isClosed = true));
+    await vi.advanceTimersByTimeAsync(7_999);
+    expect(isClosed).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    await closed;
+    expect(warnings.mock.calls.at(-1)![0]).toContain('The memory store did not answer within 8000 ms.');
+  });
 });
 
 test.each(['rerank', 'rewriteQuery'])(
