@@ -671,8 +671,10 @@ export class MemoryManager {
   }
 }
 
-/** A text, or an object, whose members `ingest` checks. */
-const isFact: OptionCheck = (value) => (typeof value === 'string' ? isText(value) : isObject(value));
+/** `ingest` checks the members of a fact. */
+const isFact: OptionCheck = (value) =>
+  (typeof value === 'string' ? isText(value) : isObject(value)) &&
+  'a text that is not blank, or a fact such as { text }';
 
 /** Refuses a scope that is there but `undefined`: without a scope the call is about all users. */
 function checkNamedScope(method: string, options: { readonly scope?: MemoryScope }): void {

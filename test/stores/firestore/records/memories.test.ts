@@ -258,6 +258,22 @@ it('brings back no memory of a scope that was marked as erased, by no commit', a
   await store.close();
 });
 
+it('sweeps a scope that is erased meanwhile, and does not write its name again', async () => {
+  const own = openDatabase(project);
+  const store = new FirestoreMemoryStore({ db: own, collection: 'swept' });
+  const other = new FirestoreMemoryStore({ db, collection: 'swept' });
+  await store.commit(ADA, [put('brief', { expiresAt: isoOf(START + 1) })], { now: START });
+  const getAll = own.getAll.bind(own);
+  let reads = 0;
+  own.getAll = async (...args) => {
+    if (reads++ === 0) await other.erase(ADA);
+    return getAll(...args);
+  };
+  await store.sweep({ now: START + 10 });
+  expect(reads).toBeGreaterThan(0);
+  expect((await other.listScopes()).items).toEqual([]);
+});
+
 describe.each(['firestore.rules', 'docs/firestore-read-own.rules'])('%s', (path) => {
   it('lets no client read or write a memory, a note or a job', async () => {
     const [host, port] = emulatorHost().split(':') as [string, string];
