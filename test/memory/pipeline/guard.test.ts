@@ -160,8 +160,8 @@ describe('personal values are replaced before anything is stored', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const { memory, scope, store } = setUp({ redact: () => new Promise(() => {}), limits: { timeoutMs: 200 } });
     const ingested = memory.ingest({ scope, source, messages: [user('Hello')] }).catch((error: unknown) => error);
-    const closed = memory.close();
     await until(() => vi.getTimerCount() > 0);
+    const closed = memory.close();
     vi.advanceTimersByTime(200);
     expect(await ingested).toMatchObject({
       status: 'DEADLINE_EXCEEDED',
