@@ -15,8 +15,8 @@ import type { IngestResult } from '../types.ts';
 import { AttachedTurn, type TurnParts } from './attached-turn.ts';
 import { memoryMiddleware } from './middleware.ts';
 import { memoryTools, type FindByWords } from './memory-tools.ts';
-import { Retrieval } from './retrieve.ts';
-import { settleAttach, type AttachSettings } from './settings.ts';
+import { Retrieval } from './retrieval.ts';
+import { settleAttach, type AttachSettings } from './attach-settings.ts';
 import { Triggers } from './triggers.ts';
 import type {
   AttachedMemory,

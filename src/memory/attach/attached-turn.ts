@@ -10,9 +10,9 @@ import type { MemoryScope } from '../scopes.ts';
 import { withinTime } from '../within-time.ts';
 import type { MakeTools } from './memory-tools.ts';
 import { placeBlocks } from './place.ts';
-import type { Retrieval } from './retrieve.ts';
+import type { Retrieval } from './retrieval.ts';
 import { sessionFacts } from './session-facts.ts';
-import type { AttachSettings } from './settings.ts';
+import type { AttachSettings } from './attach-settings.ts';
 import type { MemoryTurnReport, OpenedTurn } from './types.ts';
 
 /** The parts that all turns of an attached memory share. */

@@ -12,7 +12,7 @@ import type { MemoryScope } from '../scopes.ts';
 import { withinTime } from '../within-time.ts';
 import { isBlank, sameFactKey } from '../same-fact.ts';
 import type { MemoryFact, MemoryTopic } from '../types.ts';
-import type { AttachSettings } from './settings.ts';
+import type { AttachSettings } from './attach-settings.ts';
 import { bestOf, memoryLine, noteUses, textOfLine } from './found-memories.ts';
 import type { MemoryToolName, MemoryTurnScope } from './types.ts';
 

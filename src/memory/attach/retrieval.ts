@@ -11,7 +11,7 @@ import type { MemoryManager } from '../manager.ts';
 import { targetOf, type MemoryScope } from '../scopes.ts';
 import { Deadline, LATE, SYSTEM_CLOCK } from '../search/deadline.ts';
 import { bestOf, memoryLine, noteUses, type FoundInScope } from './found-memories.ts';
-import type { AttachSettings } from './settings.ts';
+import type { AttachSettings } from './attach-settings.ts';
 
 /** Profiles that this process caches. */
 const MOST_PROFILES = 1_000;
