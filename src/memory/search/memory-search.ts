@@ -26,8 +26,8 @@ import type { FoundMemory, MemorySearchOptions, MemorySearchResult, SearchWeight
 
 const MIB = 1024 * 1024;
 const DEFAULT_WEIGHTS = { recency: 0.1, importance: 0.1, confidence: 0.5, halfLifeMs: 30 * 86_400_000 };
-/** To compare texts: a memory of little trust may be the one that a new fact contradicts. */
-const RELEVANCE_ALONE = { ...DEFAULT_WEIGHTS, recency: 0, importance: 0, confidence: 0 };
+/** To compare texts: a memory of little trust may be the one that a new fact contradicts. Of equally relevant ones the newest come first. */
+const RELEVANCE_FIRST = { ...DEFAULT_WEIGHTS, recency: 1e-9, importance: 0, confidence: 0 };
 
 const isTopics: OptionCheck = (value) =>
   Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string')
@@ -101,7 +101,7 @@ export class MemorySearch {
    * Finds the memories that fit a query best. They are frozen.
    *
    * @param tenant Apart from the request, which may have come from a client.
-   * @param purpose `compare`: by relevance alone, without the application's rewriter, reranker and cache: these are for questions.
+   * @param purpose `compare`: by relevance, without the application's rewriter, reranker and cache, which serve questions.
    *   `words`: without the embedder as well.
    * @throws `INVALID_ARGUMENT` for an invalid request; the reason of `abortSignal` when that aborts.
    */
@@ -120,7 +120,7 @@ export class MemorySearch {
         store: this.#store,
         options: purpose === 'answer' ? this.#options : {},
         embed: purpose === 'words' ? undefined : this.#embed,
-        weights: purpose === 'answer' ? this.#weights : RELEVANCE_ALONE,
+        weights: purpose === 'answer' ? this.#weights : RELEVANCE_FIRST,
         vocabulary: this.#vocabulary,
         results: this.#results,
         key,

@@ -411,6 +411,19 @@ describe('a contradiction', () => {
     expect(JSON.stringify(model.requests.at(-1))).toContain('paid on the 15th');
   });
 
+  test('with one of many memories that resemble the new fact equally is looked for in the newest', async () => {
+    const { memory, clock, model, scope } = setUp({ otherwise: operations({ new: 1, op: 'CREATE' }) });
+    const say = (text: string) => {
+      clock.now += DAY;
+      return memory.ingest({ scope, source: { id: text, type: 'implicit' }, memories: [text], wait: true });
+    };
+    const likes = ['tea', 'milk', 'jazz', 'rock', 'golf', 'judo', 'rain', 'snow', 'cats', 'dogs', 'fish', 'beef'];
+    for (const one of likes) await say(`The user likes ${one}.`);
+    await say('The user became vegan.');
+    const asked = JSON.stringify(model.requests.at(-1));
+    expect(likes.filter((one) => asked.includes(`likes ${one}.`))).toEqual(likes.slice(2));
+  });
+
   test('of 100 pairs leaves one that holds; the old one is readable as of then, and can be restored', async () => {
     const { memory, clock, model, scope, store } = setUp({ otherwise: operations() });
     const pairs = Array.from(

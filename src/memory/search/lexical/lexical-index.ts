@@ -137,7 +137,8 @@ export class LexicalIndex {
       if (this.#speakerOf[number]!.some((term) => terms.has(term))) scores[number]! *= SPEAKER_FACTOR;
     }
     const best: number[] = [];
-    for (const number of found) {
+    // From the newest on: of equals the first stays.
+    for (const number of found.toReversed()) {
       const isBetter = best.length < limit || scores[number]! > scores[best[limit - 1]!]!;
       if (isBetter && fits(number)) insertBest(best, number, limit, (one) => scores[one]!);
     }
