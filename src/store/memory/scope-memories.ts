@@ -2,7 +2,7 @@ import type { QueryAnswer } from './base-memory-store.ts';
 import type { CommitOperations, QueryRequest } from './checks.ts';
 import type { Memory, MemoryChanges, MemoryScopeId } from './contract.ts';
 import {
-  changedMemories,
+  inOrderOfChange,
   isExpired,
   nextMemoryVersion,
   queryMemoryVersions,
@@ -102,8 +102,13 @@ export class ScopeMemories {
   changes(since: number): MemoryChanges {
     if (since === this.#revision) return { revision: since, changed: [], isReset: false };
     const isReset = since < this.#resetRevision || since > this.#revision;
-    const changed = changedMemories(this.#at(undefined), isReset ? 0 : since + 1);
-    return { revision: this.#revision, changed, isReset };
+    const first = memorySequenceOf(isReset ? 0 : since + 1);
+    const changed: MemoryVersion[] = [];
+    for (const versions of this.#memories.values()) {
+      const current = versions.at(-1)!;
+      if (current.contentSequence >= first) changed.push(current);
+    }
+    return { revision: this.#revision, changed: inOrderOfChange(changed), isReset };
   }
 
   query(request: QueryRequest): QueryAnswer {

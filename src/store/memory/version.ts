@@ -84,7 +84,7 @@ export function endOf({ validTo, expiresAt }: Memory): number {
   return Math.min(timeOf(validTo), timeOf(expiresAt));
 }
 
-/** In ms since 1970; `Infinity` without an end. */
+/** The end in ms since 1970; `Infinity` if there is none. */
 export function timeOf(end: string | undefined): number {
   return end === undefined ? Infinity : Date.parse(end);
 }
@@ -99,9 +99,8 @@ export function memoryVersionAt(versions: readonly MemoryVersion[], time: number
   return versions.findLast(({ memory }) => Date.parse(memory.updatedAt) <= time);
 }
 
-/** The memories whose content changed in a revision or later, in the order of these changes. */
-export function changedMemories(versions: readonly MemoryVersion[], revision: number): Memory[] {
-  const changed = versions.filter(({ contentSequence }) => contentSequence >= memorySequenceOf(revision));
+/** Changed memories in the order in which their contents changed. */
+export function inOrderOfChange(changed: readonly MemoryVersion[]): Memory[] {
   return changed.toSorted((x, y) => x.contentSequence - y.contentSequence).map(({ memory }) => memory);
 }
 

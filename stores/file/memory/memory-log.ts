@@ -5,7 +5,7 @@ import type { Sealer } from '../../../src/store/encryption/encryption.ts';
 import type { MemoryChanges, MemoryScopeId } from '../../../src/store/memory/contract.ts';
 import { describeMemoryScope, memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
 import { ScopeMemories } from '../../../src/store/memory/scope-memories.ts';
-import { changedMemories, memorySequenceOf, type MemoryVersion } from '../../../src/store/memory/version.ts';
+import { inOrderOfChange, memorySequenceOf, type MemoryVersion } from '../../../src/store/memory/version.ts';
 import type { KeyQueue } from '../../../src/store/parts/key-queue.ts';
 import type { LruCache } from '../../../src/store/parts/lru-cache.ts';
 import { closeQuietly, codeOf, READ, READ_APPEND } from '../disk/file-system.ts';
@@ -239,7 +239,9 @@ export class MemoryLog {
           if (!current.has(version.memory.id)) current.set(version.memory.id, version);
         }
       }
-      return { revision: last.revision, changed: changedMemories([...current.values()], since + 1), isReset: false };
+      const first = memorySequenceOf(since + 1);
+      const changed = [...current.values()].filter(({ contentSequence }) => contentSequence >= first);
+      return { revision: last.revision, changed: inOrderOfChange(changed), isReset: false };
     });
   }
 
