@@ -115,7 +115,7 @@ export class SourceRemoval {
     );
   }
 
-  /** Removes the jobs that read the source. Their messages count as read first, so that nothing learns from them again. */
+  /** Removes the jobs that read the source; their commits fail from here on. First marks their messages as read: no later job learns from them. */
   async #forgetJobs(): Promise<void> {
     const { id, options } = this.#work;
     const jobs: MemoryJob[] = [];
@@ -125,14 +125,10 @@ export class SourceRemoval {
     if (jobs.length === 0) return;
     this.#jobIds.push(...jobs.map((job) => job.id));
     const read = jobs.map(parseJobInput).filter(coversRange);
-    await this.#changeSourceNote((note) =>
-      this.#jobIds.reduce(
-        withoutDeadJob,
-        read.reduce((next, { range }) => withRange(next, range), note),
-      ),
-    );
+    await this.#changeSourceNote((note) => read.reduce((next, { range }) => withRange(next, range), note));
     const deadline = this.#pipeline.now() + 2 * this.#pipeline.limits.leaseMs;
-    for (const job of jobs) {
+    // The last one first, so that no worker begins another one meanwhile.
+    for (const job of jobs.toReversed()) {
       while (!(await this.#removeJob(job, options))) {
         if (this.#pipeline.now() > deadline)
           throw unavailable('A worker still reads the source: try again in a moment.');
@@ -280,7 +276,7 @@ export class SourceRemoval {
     }
   }
 
-  /** Removes the remaining candidates of the jobs, and changes the note of the source. */
+  /** Changes the note of the source, and removes what the jobs left: their remaining candidates, and what the note has of dead ones. */
   async #changeSourceNote(
     change: (note: SourceNote) => SourceNote,
     more: readonly MemoryOperation[] = [],
@@ -289,7 +285,8 @@ export class SourceRemoval {
     await commitPlan(this.#pipeline, this.#work, async () => {
       const { note, revision } = await readLearningState(this.#pipeline, this.#work, sourceId);
       const splits = this.#jobIds.map((id) => [splitOperation(id, undefined)]);
-      return { revision, steps: [...splits, [...more, sourceNoteOperation(sourceId, change(note))]] };
+      const next = change(this.#jobIds.reduce(withoutDeadJob, note));
+      return { revision, steps: [...splits, [...more, sourceNoteOperation(sourceId, next)]] };
     });
   }
 

@@ -1,7 +1,7 @@
 import { closed, invalidArgument } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import type { Page, PageOptions } from '../contract.ts';
-import { isAny, checkOptions, isObject, isWhole, type OptionCheck } from '../check-options.ts';
+import { isAny, isBoolean, checkOptions, isObject, isWhole, type OptionCheck } from '../check-options.ts';
 import { checkPage, encodeCursor, pageOf } from '../list/page.ts';
 import { nameTenant, type SnapshotPathPrefix } from '../name-tenant.ts';
 import {
@@ -42,7 +42,7 @@ export interface CommitRequest {
   readonly operations: CommitOperations;
   /** The revision that the scope must have; `undefined`: any. */
   readonly expectedRevision: number | undefined;
-  /** The job that this commit completes and removes. */
+  /** The job on whose behalf the commit is made. Without `keep` the commit removes it. */
   readonly job: MemoryJobHold | undefined;
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -133,6 +133,7 @@ export interface MemoryTenant {
   erase(scope: string): Awaitable<MemoryErasure>;
 }
 
+const HOLD: Readonly<Record<keyof MemoryJobHold, OptionCheck>> = { id: isAny, owner: isAny, keep: isBoolean };
 const COMMIT: Readonly<Record<keyof MemoryCommitOptions, OptionCheck>> = {
   context: isAny,
   expectedRevision: isWhole(0),
@@ -193,6 +194,7 @@ export abstract class BaseMemoryStore implements MemoryStore {
     checkOptions('commit', options, COMMIT);
     const { expectedRevision, job, now = Date.now() } = options;
     if (job) {
+      checkOptions('commit: job', job, HOLD);
       assertId(job.id, 'job id');
       assertId(job.owner, 'worker name');
     }

@@ -7,7 +7,8 @@
  * - **Isolated by path.** A call sees one scope. Scopes are equal exactly when all their members are; ids are data, never paths or patterns.
  * - **Atomic.** A commit is all or nothing. A commit raises the scope's revision, unless it has no operations or writes derived notes only.
  *   A commit that expects another revision is refused with `ABORTED`: 50 increments that read, commit and try again on `ABORTED` give 50.
- * - **Once.** A commit with a `job` succeeds only while that worker holds the job, and removes the job in the same write.
+ * - **Once.** A commit with a `job` succeeds only while that worker holds the job, and removes the job in the same write, unless the job is to
+ *   be kept.
  * - **The past stays.** Earlier versions of a memory are kept as revisions, which `asOf` reads, until the memory is removed.
  * - **Removed is gone.** After `remove`, `erase`, or the removal of a job, no byte of it is on the medium: revisions, vectors and derived
  *   notes go in the same write. A store that can't do this in one write does it before the call returns, and finishes it after a crash.
@@ -201,13 +202,15 @@ export interface MemoryJobHold {
   readonly id: string;
   /** The worker. */
   readonly owner: string;
+  /** The job stays as it is: more commits follow. Default: the commit removes it. */
+  readonly keep?: boolean;
 }
 
 /** Options of {@link MemoryStore.commit}. */
 export interface MemoryCommitOptions extends MemoryStoreOptions {
   /** Succeeds only while the scope has this revision, else throws `ABORTED`. Default: it is not looked at. */
   expectedRevision?: number;
-  /** Succeeds only while this worker holds this job of the scope, else throws `ABORTED`; removes the job. Default: none. */
+  /** Succeeds only while this worker holds this job of the scope, else throws `ABORTED`. Default: none. */
   job?: MemoryJobHold;
   /** Milliseconds since 1970. Default: the clock of this process. */
   now?: number;

@@ -218,7 +218,7 @@ export class FileMemoryTenant implements MemoryTenant {
     assertMemoryRevision(scope.key, before.revision, expectedRevision);
     const held = job && findJob(await this.#openJobs(), job.id);
     if (job) assertMemoryJobHeld(held && (await this.#jobs.read(held)), job, scope.key);
-    const done = held ? [held] : [];
+    const done = held && !job?.keep ? [held] : [];
     if (puts.length + removes.length + notes.length === 0) {
       await this.#jobs.remove(done);
       return { revision: before.revision };
@@ -248,7 +248,7 @@ export class FileMemoryTenant implements MemoryTenant {
       block: 0,
       idle: planned.versions.length === 0 ? before.idle + 1 : before.idle,
       expires: expires < Infinity ? expires : undefined,
-      job: held?.ref ?? before.job,
+      job: done[0]?.ref ?? before.job,
     };
     if (isRemoval) await scope.log.rewrite(next, [...left, ...planned.versions], lock);
     else await scope.log.append(before, next, planned.versions, lock);

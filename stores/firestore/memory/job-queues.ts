@@ -91,14 +91,20 @@ export class JobQueues {
   }
 
   /**
-   * The writes that remove a job, for the commit that the job led to.
+   * The writes by which a commit on behalf of a job removes the job, or fails if the job changes before it.
    *
    * @param documents Those of {@link refs}.
    * @throws `ABORTED` when the worker does not hold it.
    */
-  async removal(key: string, hold: MemoryJobHold, [job, queue]: readonly DocumentSnapshot[]): Promise<DocumentWrite[]> {
+  async writesFor(
+    key: string,
+    hold: MemoryJobHold,
+    [job, queue]: readonly DocumentSnapshot[],
+  ): Promise<DocumentWrite[]> {
     assertMemoryJobHeld(job!.exists ? await this.#read(job!) : undefined, hold, key);
-    return this.#changes(key, job!, queue!, undefined);
+    if (!hold.keep) return this.#changes(key, job!, queue!, undefined);
+    const { ref, updateTime: at } = job!;
+    return [{ kind: 'update', ref, data: { ready: job!.get('ready') as number }, at: at! }];
   }
 
   async list({ state, scope, limit, after: position }: JobsRequest): Promise<ListEntry<MemoryJob>[]> {

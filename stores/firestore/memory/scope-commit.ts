@@ -78,7 +78,7 @@ export class ScopeCommits {
     const read = await this.#read([...names], job);
     const { head } = read;
     assertMemoryRevision(this.#key, head.revision, expectedRevision);
-    const writes = job ? await this.#jobs.removal(this.#key, job, read.job) : [];
+    const writes = job ? await this.#jobs.writesFor(this.#key, job, read.job) : [];
     if (names.size + notes.length === 0) {
       if (writes.length > 0) await this.#data.database.commit(writes);
       return { revision: head.revision };

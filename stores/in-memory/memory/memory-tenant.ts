@@ -72,7 +72,7 @@ export class InMemoryMemoryTenant implements MemoryTenant {
     const outdated = commit.removed.length > 0 ? [...notes.keys()].filter(isDerivedKind) : [];
     for (const kind of outdated) notes.delete(kind);
     for (const note of operations.notes) writeNote(notes, note);
-    if (job) this.#jobs.remove(job.id);
+    if (job && !job.keep) this.#jobs.remove(job.id);
     if (operations.raisesRevision || operations.notes.length > 0) {
       this.#scopes.set(key, scope);
       scope.isErased = false;

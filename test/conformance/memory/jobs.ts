@@ -54,6 +54,29 @@ export const jobs: MemorySubject = {
       equal((await next().listJobs()).items, [], 'the list at last');
     });
 
+    kit.test('a commit that keeps its job needs the job as well, and leaves it as it is', async ({ next }) => {
+      await add(next(), 'one', ADA, START);
+      const job = await claim(next(), 'w', START + 5);
+      const commit = (id: string, owner = 'w') =>
+        next().commit(ADA, [put(id)], { job: { id: 'one', owner, keep: true } });
+      await refuses('ABORTED', () => commit('v', 'v'), 'one');
+      equal(await commit('x'), { revision: 1 }, 'the first commit');
+      equal(
+        await next().commit(ADA, [], { job: { id: 'one', owner: 'w', keep: true } }),
+        { revision: 1 },
+        'of nothing',
+      );
+      equal(await commit('y'), { revision: 2 }, 'the second commit');
+      equal((await next().listJobs()).items, [job], 'the job');
+      await next().changeJob('one', { owner: 'w', to: 'remove', now: START + 6 });
+      await refuses('ABORTED', () => commit('z'), 'one');
+      equal(
+        (await next().get(ADA, ['v', 'x', 'y', 'z'])).map(({ id }) => id),
+        ['x', 'y'],
+        'what was committed',
+      );
+    });
+
     kit.test('one job of a scope runs at a time, in the order in which they were added', async ({ next }) => {
       for (const [i, id] of ['a9', 'b9', 'a1', 'b1'].entries())
         await add(next(), id, id.startsWith('a') ? ADA : BOB, START + i);

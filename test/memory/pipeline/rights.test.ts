@@ -495,6 +495,93 @@ test('forgetSource ends a job of several commits, whose worker stood still betwe
   expect(await everything(store)).not.toContain('canary');
 });
 
+describe('forgetSource in another process', () => {
+  const facts = range(0, 30).map((i) => `The user keeps canary ${i} in room ${i}.`);
+
+  /** A manager whose work stands still at its first call of `pause`, and another one for the same store. */
+  function setUpTwo(options: (pause: () => Promise<void>) => Parameters<typeof setUp>[0]) {
+    let resume: (() => void) | undefined;
+    const pause = () => (resume ? Promise.resolve() : new Promise<void>((resolve) => (resume = resolve)));
+    const store = new InMemoryMemoryStore();
+    const set = setUp({ model: undefined, store, ...options(pause) });
+    const { memory: other } = setUp({ model: undefined, store, now: () => set.clock.now, worker: false });
+    const isPaused = () => until(() => resume !== undefined);
+    return { ...set, store, other, isPaused, resume: () => resume!() };
+  }
+
+  test.each(['while it runs', 'after it'])('ends a job of facts whose worker resumes %s', async (when) => {
+    let pause: (() => Promise<void>) | undefined;
+    const set = setUpTwo((one) => {
+      pause = one;
+      return { embedder: 'long' };
+    });
+    const { ai, store, memory, other, scope, clock, isPaused, resume } = set;
+    // With such vectors a commit takes twelve facts.
+    ai.defineEmbedder({ name: 'long' }, async (input) => {
+      if (input.length > 1) await pause!();
+      return { embeddings: input.map((_, i) => ({ embedding: range(0, 3_072).map((k) => Math.sin(i + k)) })) };
+    });
+    const ingested = memory.ingest({ scope, source: { id: 'a' }, memories: facts, wait: true });
+    await isPaused();
+    clock.now += 61_000;
+    const bySource = store.bySource.bind(store);
+    vi.spyOn(store, 'bySource').mockImplementation(async (...call) => {
+      const found = await bySource(...call);
+      if (when === 'while it runs') {
+        resume();
+        await ingested;
+      }
+      return found;
+    });
+    expect(await other.forgetSource({ scope, source: 'a' })).toMatchObject({ jobs: 1 });
+    resume();
+    await ingested;
+    await memory.settled();
+    expect(await everything(store)).not.toContain('canary');
+  });
+
+  test('ends the jobs of a source with more messages than its note has hashes for', async () => {
+    const { store, memory, other, scope, clock, isPaused, resume } = setUpTwo((pause) => ({
+      extract: () => pause().then(() => [...facts, ...facts.map((fact) => `${fact} It sings.`)]),
+    }));
+    const messages = range(0, 2_600).map((i) => (i % 2 ? said(`Answer ${i}`) : user(`Question ${i}`)));
+    await memory.ingest({ scope, source: { id: 'a' }, messages });
+    await isPaused();
+    clock.now += 61_000;
+    await other.forgetSource({ scope, source: 'a' });
+    resume();
+    await memory.settled();
+    expect(await everything(store)).not.toContain('canary');
+  });
+
+  test.each(['answers', 'fails'])('is over when the extractor %s: nothing is kept, noted or left', async (end) => {
+    let calls = 0;
+    const { store, memory, other, scope, isPaused, resume } = setUpTwo((pause) => ({
+      limits: { maxAttempts: 1 },
+      extract: async () => {
+        calls++;
+        await pause();
+        if (end === 'fails') throw new Error('It is down.');
+        return facts;
+      },
+    }));
+    const messages = range(0, end === 'fails' ? 2_600 : 2).map((i) => (i % 2 ? said('Yes.') : user(`Question ${i}`)));
+    const ingested = memory.ingest({ scope, source: { id: 'a' }, messages, wait: true });
+    await isPaused();
+    const change = vi.spyOn(store, 'changeJob');
+    const forgotten = other.forgetSource({ scope, source: 'a' });
+    await until(() => change.mock.calls.some(([, { to }]) => to === 'remove'));
+    resume();
+    await forgotten;
+    expect((await ingested).status).toBe(end === 'fails' ? 'failed' : 'refused');
+    expect(calls).toBe(1);
+    expect(await memory.jobs.list()).toEqual([]);
+    const left = await everything(store);
+    expect(left).not.toContain('canary');
+    expect(left).not.toMatch(/"deadJobs":\[\{/);
+  });
+});
+
 test('export has everything of the scope, and erase leaves nothing', async () => {
   const { memory, scope, store } = setUp({ model: undefined });
   await memory.consent.set(scope, 'on');

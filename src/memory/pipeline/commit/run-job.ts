@@ -24,7 +24,15 @@ import {
 import { guardOf } from '../guard/judge-text.ts';
 import { quarantineNotes, type Quarantined } from '../records/quarantine-note.ts';
 import { procedureMark, unreadParts, type SourceNote } from '../records/ranges.ts';
-import { MOST_USES, outsideDeadJobs, parseJobInput, partOf, withInput, type JobInput } from '../records/job-input.ts';
+import {
+  coversRange,
+  MOST_USES,
+  outsideDeadJobs,
+  parseJobInput,
+  partOf,
+  withInput,
+  type JobInput,
+} from '../records/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { derivedNotes, readDerived, type Derived } from './derived-notes.ts';
 
@@ -45,7 +53,7 @@ const USE_INTERVAL_MS = 86_400_000;
 export type JobOutcome = 'done' | 'dropped' | 'lost';
 
 /** Why a job is removed without a further commit of memories. */
-type DropReason = 'erased' | 'no-consent' | 'known';
+type DropReason = 'erased' | 'no-consent' | 'forgotten' | 'known';
 
 /** The candidates of a commit, compared with the known memories. */
 interface Compared extends Consolidated {
@@ -105,7 +113,7 @@ export class JobRun {
     for (let refused = 0, refusedAt = -1; refused < MOST_REFUSED;) {
       const state = await readLearningState(this.#pipeline, this.#work, job.sourceId, job.id);
       const [input, ...later] = this.#unread(state.note);
-      const reason = this.#reasonToDrop(state) ?? (input ? undefined : 'known');
+      const reason = this.#reasonToDrop(state) ?? (input ? undefined : this.#reasonToSkip(state.note));
       if (reason !== undefined) return this.#drop(reason, state);
       // The commit was refused although the scope has not changed, so this worker has lost the job.
       if (state.revision === refusedAt) return 'lost';
@@ -125,6 +133,13 @@ export class JobRun {
   #reasonToDrop({ consent, epoch }: LearningState): DropReason | undefined {
     if (epoch !== this.#input.epoch) return 'erased';
     return consent === 'off' ? 'no-consent' : undefined;
+  }
+
+  /** Why nothing is unread. Messages that count as read, but that no job has learned from, were forgotten meanwhile. */
+  #reasonToSkip({ ranges }: SourceNote): DropReason {
+    const input = this.#input;
+    const learned = ranges.filter(({ isLearned }) => isLearned);
+    return coversRange(input) && unreadParts(input.range, learned).length > 0 ? 'forgotten' : 'known';
   }
 
   /** The parts of the input that no other job has read yet, and no dead job keeps. */
@@ -223,14 +238,14 @@ export class JobRun {
       ...(isPartDone && !state.split ? [] : [left]),
       ...(await derivedNotes(this.#pipeline, this.#work, input.isApproved ? undefined : guard, derived, news)),
     ];
-    const hold = isLast ? this.#hold : undefined;
+    const hold = { ...this.#hold, keep: !isLast };
     try {
       await store.commit(id, operations, { ...options, expectedRevision: state.revision, job: hold, now: now() });
     } catch (error) {
       if (isAborted(error)) return 'refused';
       throw error;
     }
-    // The next step reads what remains from the note. If that is gone, another worker has finished the part, and nothing remains.
+    // The next step reads what remains from the note. If that is gone, another worker has finished the part, or its source was forgotten.
     const noted: SplitJob = { ...rest, candidates: [], quarantined: [] };
     this.#rest = isPartDone ? undefined : isKept ? noted : rest;
     for (const { memory } of puts) usesOf(scope).delete(memory.id);

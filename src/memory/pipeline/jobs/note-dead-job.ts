@@ -6,15 +6,24 @@ import { withDeadJob } from '../records/ranges.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { coversRange, parseJobInput } from '../records/job-input.ts';
 
-/** Notes that a job is about to be dead, so that other jobs of its source leave its messages out: they would fail on the same message. */
-export async function noteDeadJob(pipeline: Pipeline, job: MemoryJob, options: MemoryStoreOptions): Promise<void> {
+/**
+ * Notes that a job which `owner` holds is about to be dead, so that other jobs of its source leave its messages out: they would fail on the
+ * same message.
+ */
+export async function noteDeadJob(
+  pipeline: Pipeline,
+  job: MemoryJob,
+  owner: string,
+  options: MemoryStoreOptions,
+): Promise<void> {
   const input = parseJobInput(job);
   if (!coversRange(input)) return;
   const { task, range } = input;
   const target = targetOf(memoryScope(job.scope, options.context));
+  const hold = { id: job.id, owner, keep: true };
   await commitPlan(pipeline, target, async () => {
     const { revision, note, epoch } = await readLearningState(pipeline, target, job.sourceId);
     const next = withDeadJob(note, { ...range, jobId: job.id, task });
-    return { revision, steps: epoch === input.epoch ? [[sourceNoteOperation(job.sourceId, next)]] : [] };
+    return { revision, job: hold, steps: epoch === input.epoch ? [[sourceNoteOperation(job.sourceId, next)]] : [] };
   });
 }

@@ -242,7 +242,9 @@ export class MemoryWorker {
     const wait = Math.min(limits.backOffMs * 2 ** (job.attempts - 1), limits.maxBackOffMs) * (0.5 + random());
     const due = now() + wait;
     if (isLast) {
-      await noteDeadJob(this.#pipeline, job, options).catch((fault: unknown) => {
+      await noteDeadJob(this.#pipeline, job, this.#owner, options).catch((fault: unknown) => {
+        // The job was removed, or another worker has it.
+        if (isAborted(fault)) return;
         logger.warn(`Later memory jobs may have the messages of a dead one as well. ${describeThrown(fault)}`);
       });
     }

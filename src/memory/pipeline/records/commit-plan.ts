@@ -1,6 +1,6 @@
 import { isAborted } from '../../../errors.ts';
 import { cutByBytes } from '../../../json/size.ts';
-import type { MemoryOperation } from '../../../store/memory/contract.ts';
+import type { MemoryJobHold, MemoryOperation } from '../../../store/memory/contract.ts';
 import type { ScopeTarget } from '../../scopes.ts';
 import type { Pipeline } from '../pipeline.ts';
 
@@ -12,6 +12,8 @@ const MOST_BYTES = 1024 * 1024;
 /** What to commit to a scope that has a revision. */
 interface CommitPlan {
   readonly revision: number;
+  /** The job on whose behalf it is committed. */
+  readonly job?: MemoryJobHold;
   /** Each is committed as a whole, in this order; a commit takes as many as fit. Without operations nothing is committed. */
   readonly steps: readonly (readonly MemoryOperation[])[];
 }
@@ -34,7 +36,12 @@ export async function commitPlan<P extends CommitPlan>(
     let expectedRevision = plan.revision;
     try {
       for (const operations of commitsOf(plan)) {
-        const { revision } = await store.commit(id, operations, { ...options, expectedRevision, now: now() });
+        const { revision } = await store.commit(id, operations, {
+          ...options,
+          expectedRevision,
+          job: plan.job,
+          now: now(),
+        });
         expectedRevision = revision;
         onCommit(operations);
       }

@@ -130,6 +130,14 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
       return sound.commit(scope, operations, rest);
     },
   })),
+  mutant('removes a job that a commit keeps', 'jobs', (sound) => ({
+    commit: (scope, operations, { job, ...rest } = {}) =>
+      sound.commit(scope, operations, { ...rest, ...(job && { job: without(job, 'keep') }) }),
+  })),
+  mutant('asks for no job when a commit keeps it', 'jobs', (sound) => ({
+    commit: (scope, operations, { job, ...rest } = {}) =>
+      sound.commit(scope, operations, { ...rest, ...(job && !job.keep && { job }) }),
+  })),
   mutant('runs jobs of one scope in parallel', 'jobs', (sound) => {
     const scopes = new Map<string, MemoryScopeId>();
     return {

@@ -258,6 +258,25 @@ it('brings back no memory of a scope that was marked as erased, by no commit', a
   await store.close();
 });
 
+it('refuses a commit that keeps its job, if the job is removed meanwhile', async () => {
+  const own = openDatabase(project);
+  const store = new FirestoreMemoryStore({ db: own, collection: 'kept' });
+  const other = new FirestoreMemoryStore({ db, collection: 'kept' });
+  await other.addJob({ id: 'one', scope: ADA, input: 1, sourceId: 'chat' }, { maxJobs: 9 });
+  await other.claimJob({ owner: 'w', leaseMs: 60_000 });
+  const getAll = own.getAll.bind(own);
+  let reads = 0;
+  own.getAll = async (...args) => {
+    const found = await getAll(...args);
+    if (reads++ === 0) await other.changeJob('one', { owner: 'w', to: 'remove' });
+    return found;
+  };
+  const job = { id: 'one', owner: 'w', keep: true };
+  await expect(store.commit(ADA, [put('late')], { job })).rejects.toMatchObject({ status: 'ABORTED' });
+  expect(reads).toBe(2);
+  expect((await other.query(ADA)).items).toEqual([]);
+});
+
 it('sweeps a scope that is erased meanwhile, and does not write its name again', async () => {
   const own = openDatabase(project);
   const store = new FirestoreMemoryStore({ db: own, collection: 'swept' });
