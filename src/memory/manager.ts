@@ -4,7 +4,6 @@ import { logger } from 'genkit/logging';
 import {
   closed,
   describeThrown,
-  errorMessage,
   failedPrecondition,
   invalidArgument,
   notFound,
@@ -566,7 +565,7 @@ export class MemoryManager {
 
   /**
    * Stops the worker. Running jobs go back to the queue; the interrupted attempts do not count. The store stays open. Waits at most 8 seconds
-   * for a store that does not answer.
+   * for work that does not end, because a store or a function of the application does not answer.
    */
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -575,8 +574,10 @@ export class MemoryManager {
       await this.#worker.close();
       await this.settled();
     };
-    await withinTime('The memory store', CLOSE_MS, undefined, end).catch((error: unknown) => {
-      logger.warn(`The memory manager was closed before its work had ended. ${errorMessage(error)}`);
+    await withinTime('Its work', CLOSE_MS, undefined, end).catch(() => {
+      logger.warn(
+        'The memory manager was closed, and some of its work goes on: a store or a function does not answer.',
+      );
     });
   }
 

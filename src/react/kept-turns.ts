@@ -2,7 +2,7 @@ import type { ErrorRecord } from '../client/errors.ts';
 import type { AgentInput } from '../client/types.ts';
 
 /** What a page keeps of a turn, for when it is loaded again and for the other tabs. */
-export interface PageTurn {
+export interface KeptTurnRecord {
   /** The snapshot that the turn continues from. Default: none, it begins the session. */
   parentId?: string;
   input: AgentInput;
@@ -36,10 +36,10 @@ export class KeptTurns {
     this.#storage = storage;
   }
 
-  read(sessionId: string | undefined): PageTurn | undefined {
+  read(sessionId: string | undefined): KeptTurnRecord | undefined {
     if (sessionId === undefined) return undefined;
     try {
-      const kept = JSON.parse(this.#open()?.getItem(this.#key(sessionId)) ?? 'null') as PageTurn | null;
+      const kept = JSON.parse(this.#open()?.getItem(this.#key(sessionId)) ?? 'null') as KeptTurnRecord | null;
       return kept?.input ? kept : undefined;
     } catch {
       return undefined;
@@ -47,7 +47,7 @@ export class KeptTurns {
   }
 
   /** @param turn `undefined`: nothing has to be kept any more. */
-  write(sessionId: string | undefined, turn: PageTurn | undefined): void {
+  write(sessionId: string | undefined, turn: KeptTurnRecord | undefined): void {
     if (sessionId === undefined) return;
     const key = this.#key(sessionId);
     try {

@@ -10,7 +10,7 @@ import type {
   ToolResponsePart,
   TurnOptions,
 } from '../client/types.ts';
-import { KeptTurns, type PageTurn } from './kept-turns.ts';
+import { KeptTurns, type KeptTurnRecord } from './kept-turns.ts';
 import {
   artifactsWith,
   BEGINNING,
@@ -207,7 +207,7 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
   }
 
   /** Goes on with a turn that this page, before it was loaded again, or another has begun. */
-  async #takeUp(kept: PageTurn): Promise<void> {
+  async #takeUp(kept: KeptTurnRecord): Promise<void> {
     const { input, parentId, known = [], streamId } = kept;
     if (streamId !== undefined) {
       // Not waited for: the conversation is read before the turn has ended.
@@ -446,7 +446,7 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     return false;
   }
 
-  #keep(streamId?: string, error?: PageTurn['error']): void {
+  #keep(streamId?: string, error?: KeptTurnRecord['error']): void {
     const { parentId, input, known } = this.#turn!;
     if (input) this.#kept.write(this.#sessionId, { parentId, input, known, streamId, error });
   }

@@ -2,7 +2,7 @@ import type { LiveEvents } from '../api.ts';
 import { failureOf } from '../http/answers.ts';
 import { eventStream } from '../http/event-stream.ts';
 import type { Params } from '../http/params.ts';
-import { lineOf } from '../read/sessions.ts';
+import { rowOf } from '../read/sessions.ts';
 import type { Source } from '../source.ts';
 import { SessionWatch } from './session-watch.ts';
 
@@ -47,10 +47,10 @@ function lookAtList(source: Source): Look {
   let known: ReadonlyMap<string, string> = new Map();
   return async (send) => {
     const { items } = await store.listSessions({ ...source.caller, limit: NEWEST });
-    const lines = items.map(lineOf);
-    const texts = new Map(lines.map((line) => [line.sessionId, JSON.stringify(line)]));
+    const rows = items.map(rowOf);
+    const texts = new Map(rows.map((row) => [row.sessionId, JSON.stringify(row)]));
     // The first poll sends all: the page read its list earlier, and may lack later saves.
-    const changed = lines.filter(({ sessionId }) => known.get(sessionId) !== texts.get(sessionId));
+    const changed = rows.filter(({ sessionId }) => known.get(sessionId) !== texts.get(sessionId));
     known = texts;
     if (changed.length > 0) send('sessions', { items: changed });
   };

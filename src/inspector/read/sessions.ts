@@ -24,15 +24,15 @@ export async function readSessions(source: Source, params: Params): Promise<Sess
       ...(cursor !== undefined && { cursor }),
     });
     looked += page.items.length;
-    const lines = page.items.map(lineOf);
-    items.push(...(fulfils ? lines.filter(fulfils) : lines));
+    const rows = page.items.map(rowOf);
+    items.push(...(fulfils ? rows.filter(fulfils) : rows));
     cursor = page.nextCursor;
   } while (cursor !== undefined && items.length < limit && looked < MOST_LOOKED);
   return { items, looked, ...(cursor !== undefined && { nextCursor: cursor }) };
 }
 
 /** A session in the list. */
-export function lineOf(summary: SessionSummary): SessionRow {
+export function rowOf(summary: SessionSummary): SessionRow {
   const tokens = tokensOf(summary.usage);
   return { ...summary, ...(tokens !== undefined && { tokens }) };
 }
@@ -43,21 +43,21 @@ export async function readStart(source: Source, params: Params, info: InspectorS
 }
 
 /** All conditions as one; `undefined` without any. */
-function conditionsOf(params: Params): ((line: SessionRow) => boolean) | undefined {
+function conditionsOf(params: Params): ((row: SessionRow) => boolean) | undefined {
   const words = params.text('search')?.toLowerCase().split(/\s+/).filter(Boolean);
   const status = params.oneOf('status', ...SNAPSHOT_STATUSES);
   const [agent, since, until] = [params.text('agent'), params.time('since'), params.time('until')];
   const least = params.whole('minSnapshots', 0, 1e9);
   const leastTokens = params.whole('minTokens', 0, 1e12);
-  const conditions: ((line: SessionRow) => boolean)[] = [];
-  if (words?.length) conditions.push((line) => words.every((word) => textOf(line).includes(word)));
-  if (status) conditions.push((line) => line.status === status);
-  if (agent !== undefined) conditions.push((line) => line.agent === agent);
-  if (since !== undefined) conditions.push((line) => Date.parse(line.updatedAt) >= since);
-  if (until !== undefined) conditions.push((line) => Date.parse(line.updatedAt) <= until);
-  if (least !== undefined) conditions.push((line) => line.snapshotCount >= least);
-  if (leastTokens !== undefined) conditions.push((line) => (line.tokens ?? 0) >= leastTokens);
-  return conditions.length === 0 ? undefined : (line) => conditions.every((condition) => condition(line));
+  const conditions: ((row: SessionRow) => boolean)[] = [];
+  if (words?.length) conditions.push((row) => words.every((word) => textOf(row).includes(word)));
+  if (status) conditions.push((row) => row.status === status);
+  if (agent !== undefined) conditions.push((row) => row.agent === agent);
+  if (since !== undefined) conditions.push((row) => Date.parse(row.updatedAt) >= since);
+  if (until !== undefined) conditions.push((row) => Date.parse(row.updatedAt) <= until);
+  if (least !== undefined) conditions.push((row) => row.snapshotCount >= least);
+  if (leastTokens !== undefined) conditions.push((row) => (row.tokens ?? 0) >= leastTokens);
+  return conditions.length === 0 ? undefined : (row) => conditions.every((condition) => condition(row));
 }
 
 function textOf({ sessionId, title = '', ownerId = '', agent = '' }: SessionRow): string {

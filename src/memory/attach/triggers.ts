@@ -30,7 +30,7 @@ export class Triggers {
   readonly #timeoutMs: number;
   readonly #tracked = new Map<string, TrackedSession>();
 
-  /** @param timeoutMs The most that the stores may take for a session. */
+  /** @param timeoutMs The time limit for one session, until its jobs are in the queue. */
   constructor(ingest: IngestWhile, when: Required<MemoryTriggers>, timeoutMs: number) {
     this.#ingest = ingest;
     this.#when = when;
@@ -87,7 +87,7 @@ export class Triggers {
       await this.#ingest({ scope, source, messages }, async () => (await later()) !== undefined);
     };
     try {
-      await withinTime('The store', this.#timeoutMs, undefined, ingest);
+      await withinTime('The ingest', this.#timeoutMs, undefined, ingest);
     } catch (error) {
       logger.warn(`Session ${quote(sessionId)} was not learned from; a later turn tries again. ${errorMessage(error)}`);
     }

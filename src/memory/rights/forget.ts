@@ -13,7 +13,7 @@ import type {
 } from '../../store/memory/contract.ts';
 import {
   countOf,
-  lastAt,
+  newestSourceTime,
   strongestOf,
   trustOf,
   withConfidence,
@@ -330,5 +330,5 @@ function withNewSuccessors(memories: Iterable<MemoryDraft>, removed: Removed): M
 /** By trust, then by the time of the last source. */
 function isStronger(a: MemoryDraft, b: MemoryDraft): boolean {
   const [trustA, trustB] = [trustOf(a), trustOf(b)];
-  return trustA === trustB ? lastAt(a) > lastAt(b) : trustA > trustB;
+  return trustA === trustB ? newestSourceTime(a) > newestSourceTime(b) : trustA > trustB;
 }

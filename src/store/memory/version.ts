@@ -81,17 +81,17 @@ export function holdsAt(memory: Memory, time: number): boolean {
 
 /** When a memory ceases to hold or is to be removed, in ms since 1970: `Infinity` if never. */
 export function endOf({ validTo, expiresAt }: Memory): number {
-  return Math.min(timeOf(validTo), timeOf(expiresAt));
+  return Math.min(endMs(validTo), endMs(expiresAt));
 }
 
 /** The end in ms since 1970; `Infinity` if there is none. */
-export function timeOf(end: string | undefined): number {
+export function endMs(end: string | undefined): number {
   return end === undefined ? Infinity : Date.parse(end);
 }
 
 /** Whether its `expiresAt` has passed. */
 export function isExpired({ expiresAt }: Memory, now: number): boolean {
-  return timeOf(expiresAt) <= now;
+  return endMs(expiresAt) <= now;
 }
 
 /** The last version at a time. `versions` are in order, oldest first. */

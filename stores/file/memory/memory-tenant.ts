@@ -29,7 +29,7 @@ import {
   leaseMemoryJob,
 } from '../../../src/store/memory/jobs.ts';
 import { describeMemoryScope, memoryScopeKey, memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
-import { timeOf } from '../../../src/store/memory/version.ts';
+import { endMs } from '../../../src/store/memory/version.ts';
 import { outcomeUnknown } from '../disk/io-error.ts';
 import type { HeldLock } from '../disk/lock-folder.ts';
 import { fileNameOf, hashOf } from '../format/names.ts';
@@ -237,7 +237,7 @@ export class FileMemoryTenant implements MemoryTenant {
     const isRemoval = planned.removed.length > 0;
     const gone = new Set(planned.removed);
     const left = isRemoval ? memories!.versions().filter(({ memory }) => !gone.has(memory.id)) : [];
-    const ends = [...left, ...planned.versions].map(({ memory }) => timeOf(memory.expiresAt));
+    const ends = [...left, ...planned.versions].map(({ memory }) => endMs(memory.expiresAt));
     const expires = Math.min(isRemoval ? Infinity : (before.expires ?? Infinity), ...ends);
     const next: LogTail = {
       commit,

@@ -8,7 +8,7 @@ import type { Sealer } from '../../../src/store/encryption/encryption.ts';
 import { isDerivedKind, type NoteOperation } from '../../../src/store/memory/checks.ts';
 import type { Memory, MemoryJob, MemoryNote, MemoryScopeId } from '../../../src/store/memory/contract.ts';
 import { memoryJobDueAt } from '../../../src/store/memory/jobs.ts';
-import { memorySequenceOf, timeOf, type MemoryVersion } from '../../../src/store/memory/version.ts';
+import { memorySequenceOf, endMs, type MemoryVersion } from '../../../src/store/memory/version.ts';
 import { assertReadable } from '../../../src/store/parts/format.ts';
 import { FORMAT, SEALED_FORMAT } from '../format/foreign-layout.ts';
 import { packText, packTextNow, unpackJson, unpackText } from '../format/packed-text.ts';
@@ -30,7 +30,7 @@ export interface ScopeHead {
   readonly reset: number;
   /** The commit of the last erasure. Documents of commits before it are erased. */
   readonly floor: number;
-  /** The first revision after the last erasure, which is also a `reset`. */
+  /** The first revision after the last erasure; `reset` is never smaller. */
   readonly floorRevision: number;
   /** An erasure has not removed all documents yet. */
   readonly isErasing: boolean;
@@ -87,7 +87,7 @@ export async function versionFields(
     sequence,
     content: contentSequence,
     // As of now. A query checks `validTo` again, because it may pass later.
-    isActive: timeOf(memory.validTo) > Date.now(),
+    isActive: endMs(memory.validTo) > Date.now(),
     expires: memory.expiresAt === undefined ? null : Date.parse(memory.expiresAt),
     sources: memory.sources.map(({ id }) => hashName(id)),
     ...(vector && { vector: FieldValue.vector(Array.from(vector)) }),

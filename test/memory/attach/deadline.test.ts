@@ -143,9 +143,9 @@ describe('a memory store that hangs', () => {
     });
     const talk = chat();
     await talk.send('I like the window seat.');
-    await vi.advanceTimersByTimeAsync(5_000);
+    await vi.advanceTimersByTimeAsync(10_000);
     expect(warnings.mock.calls.flat()).toEqual([
-      `Session "${talk.sessionId}" was not learned from; a later turn tries again. DEADLINE_EXCEEDED: The store did not answer within 5000 ms.`,
+      `Session "${talk.sessionId}" was not learned from; a later turn tries again. DEADLINE_EXCEEDED: The ingest did not answer within 10000 ms.`,
     ]);
     let isClosed = false;
     const closed = memory.close().then(() => (isClosed = true));
@@ -153,7 +153,7 @@ describe('a memory store that hangs', () => {
     expect(isClosed).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
     await closed;
-    expect(warnings.mock.calls.at(-1)![0]).toContain('The memory store did not answer within 8000 ms.');
+    expect(warnings.mock.calls.at(-1)![0]).toContain('some of its work goes on');
   });
 });
 

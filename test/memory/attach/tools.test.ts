@@ -222,7 +222,7 @@ describe('the tools of a memory', () => {
     const { memory, memories, scope, clock, chat } = agentWithMemory({
       attach: { scope: ['user', 'app'], placement: { memories: 'tool' }, preload: { k: 1 } },
       memory: { model: undefined, app: true, generate: { everyTurns: 100 } },
-      replies: [calls('load_memory', { query: 'seat' }), 'The window.'],
+      replies: [calls('load_memory', { query: 'window seat' }), 'The window.'],
     });
     await remember(memory, scope, 'The user prefers a window seat.', 'The second best seat of the user is the aisle.');
     clock.now += 86_400_000;

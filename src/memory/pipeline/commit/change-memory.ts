@@ -28,12 +28,13 @@ export function restoreMemory(pipeline: Pipeline, target: ScopeTarget, id: strin
       throw failedPrecondition(
         `The memory ${quote(id)} holds already; an earlier revision of it can't be restored. To get it back, create the earlier fact again.`,
       );
-    const [last, before] = (await successorsOf(pipeline, target, memory)).toReversed();
+    const [last, replacement] = (await successorsOf(pipeline, target, memory)).toReversed();
     const holding = last?.validTo === undefined ? last : undefined;
-    const revisions = holding && before ? await pipeline.store.revisions(target.id, holding.id, target.options) : [];
-    // `before` may have replaced both at once, and `holding` was restored since: then both may hold.
+    const revisions =
+      holding && replacement ? await pipeline.store.revisions(target.id, holding.id, target.options) : [];
+    // `replacement` may have replaced both at once, and `holding` was restored since: then both may hold.
     const mayBothHold = revisions.some(
-      ({ supersededBy, validTo }) => supersededBy === before?.id && validTo === memory.validTo,
+      ({ supersededBy, validTo }) => supersededBy === replacement?.id && validTo === memory.validTo,
     );
     const validTo = new Date(pipeline.now()).toISOString();
     const ended = holding && !mayBothHold ? [putOf({ ...holding, validTo, supersededBy: id })] : [];

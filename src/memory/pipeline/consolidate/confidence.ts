@@ -13,7 +13,7 @@ export function trustOf({ sources }: Pick<Memory, 'sources'>): number {
 }
 
 /** The time of the newest source of a memory. */
-export function lastAt({ sources }: Pick<Memory, 'sources'>): string {
+export function newestSourceTime({ sources }: Pick<Memory, 'sources'>): string {
   return sources.reduce((last, { at }) => (at > last ? at : last), '');
 }
 
@@ -35,8 +35,8 @@ export function withConfidence(memory: MemoryDraft): MemoryDraft {
   const successes = Math.max(0, countOf(memory, 'successes') - sourceCount(sources));
   const failures = countOf(memory, 'failures');
   const confidence = Math.min(MAX_CONFIDENCE, (fromSources * weight + successes) / (weight + successes + failures));
-  const held = validTo === undefined ? confidence : confidence / 2;
-  return { ...memory, confidence: Math.round(held * 10_000) / 10_000 };
+  const current = validTo === undefined ? confidence : confidence / 2;
+  return { ...memory, confidence: Math.round(current * 10_000) / 10_000 };
 }
 
 /** The memory with other sources. Each source of a procedure is one success; the successes that were reported are kept. */

@@ -4,7 +4,15 @@ import { jsonEqual } from '../../../json/value.ts';
 import type { Memory, MemoryDraft, MemorySource } from '../../../store/memory/contract.ts';
 import type { MemoryChangeCounts } from '../../types.ts';
 import type { Candidate } from '../records/candidate.ts';
-import { countOf, isLaterPart, lastAt, strongestOf, trustOf, withConfidence, withSources } from './confidence.ts';
+import {
+  countOf,
+  isLaterPart,
+  newestSourceTime,
+  strongestOf,
+  trustOf,
+  withConfidence,
+  withSources,
+} from './confidence.ts';
 import { sameFactKey } from '../../same-fact.ts';
 import { procedureOf } from '../extract/procedures.ts';
 
@@ -316,7 +324,7 @@ function exceedsLimits(sources: readonly MemorySource[]): boolean {
 function prevailsOver(memory: MemoryDraft, source: MemorySource): boolean {
   const known = trustOf(memory);
   if (known !== source.trust) return known > source.trust;
-  const last = lastAt(memory);
+  const last = newestSourceTime(memory);
   if (last !== source.at) return last > source.at;
   const own = memory.sources.filter(({ id, at }) => id === source.id && at === last);
   return own.length > 0 ? own.some((one) => isLaterPart(one, source)) : memory.sources.length > 1;
