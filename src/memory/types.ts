@@ -315,7 +315,7 @@ export interface IngestOptions {
 export interface IngestResult {
   /**
    * - `queued`: a worker will do it. With `wait`: it is behind a job that waits for its next attempt.
-   * - `committed`: it is done (`wait`). A text that a guard stopped is in quarantine, and not remembered.
+   * - `committed`: it is done (`wait`), or another process has removed its job. A text that a guard stopped is in quarantine, and not remembered.
    * - `known`: there is nothing to do. All was read or is in the queue; the session is gone; `isSuccess` refused it; the context of
    *   `endSession` names no user; or `onSessionEnd` of the manager or `learn` of `attach` is false.
    * - `failed`: an attempt failed; others follow, except for dead jobs (`wait`).

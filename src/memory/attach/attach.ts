@@ -62,7 +62,7 @@ export class Attachment implements AttachedMemory {
     this.#settings = settings;
     const { topics, isSuccess, triggers, limits } = parts.pipeline;
     // Longer than one call of the application's `redact` may take, so that its error comes first.
-    this.#triggers = new Triggers(parts.ingest, triggers, 2 * limits.timeoutMs);
+    this.#triggers = new Triggers(parts.ingest, triggers, Math.min(2 * limits.timeoutMs, LONGEST_TIMER_MS));
     // Longer than the search and the profile take together: their own deadlines come first, and return what was found by then.
     this.deadlineMs = Math.min(2 * settings.deadlineMs + 1_000, LONGEST_TIMER_MS);
     this.#turnParts = {

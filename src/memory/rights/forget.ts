@@ -28,8 +28,8 @@ import { MalformedAnswerError, modelAsker, vectorsOf, type AskModel } from '../p
 import { readLearningState, sourceNoteOperation, splitOperation } from '../pipeline/records/learning-state.ts';
 import { quarantinedOf } from '../pipeline/records/quarantine-note.ts';
 import { removeTexts } from './review.ts';
-import { withoutDeadJob, withRange, type SourceNote } from '../pipeline/records/ranges.ts';
-import { coversRange, parseJobInput } from '../pipeline/records/job-input.ts';
+import { unreadParts, withoutDeadJob, withRange, type SourceNote } from '../pipeline/records/ranges.ts';
+import { coversRange, parseJobInput, type JobInput } from '../pipeline/records/job-input.ts';
 import { NOTES, type Pipeline } from '../pipeline/pipeline.ts';
 import { jobsOf, memoriesOf } from '../pipeline/records/list-all.ts';
 import type { MemoryWorker } from '../pipeline/jobs/worker.ts';
@@ -119,16 +119,23 @@ export class SourceRemoval {
   async #forgetJobs(): Promise<void> {
     const { id, options } = this.#work;
     const jobs: MemoryJob[] = [];
+    const others: JobInput[] = [];
     for await (const job of jobsOf(this.#pipeline, { ...options, scope: id })) {
-      if (job.sourceId === this.#forgotten.sourceId && this.#isForgotten(parseJobInput(job).source)) jobs.push(job);
+      if (job.sourceId !== this.#forgotten.sourceId) continue;
+      const input = parseJobInput(job);
+      if (this.#isForgotten(input.source)) jobs.push(job);
+      else others.push(input);
     }
     if (jobs.length === 0) return;
     this.#jobIds.push(...jobs.map((job) => job.id));
-    const read = jobs.map(parseJobInput).filter(coversRange);
-    await this.#changeSourceNote((note) => read.reduce((next, { range }) => withRange(next, range), note));
-    const deadline = this.#pipeline.now() + 2 * this.#pipeline.limits.leaseMs;
+    // The jobs of later snapshots have the messages of earlier ones as well.
+    const staying = others.filter(coversRange).map(({ range }) => range);
+    const inputs = jobs.map(parseJobInput).filter(coversRange);
+    const read = inputs.flatMap(({ range }) => unreadParts(range, staying));
+    await this.#changeSourceNote((note) => read.reduce(withRange, note));
     // The last one first, so that no worker begins another one meanwhile.
     for (const job of jobs.toReversed()) {
+      const deadline = this.#pipeline.now() + 2 * this.#pipeline.limits.leaseMs;
       while (!(await this.#removeJob(job, options))) {
         if (this.#pipeline.now() > deadline)
           throw unavailable('A worker still reads the source: try again in a moment.');
@@ -136,6 +143,8 @@ export class SourceRemoval {
       }
       this.#counts.jobs++;
     }
+    // Again, because a worker may have left candidates before its job was removed. A later call would not know the job.
+    await this.#changeSourceNote((note) => note);
   }
 
   async #forgetTexts(): Promise<void> {

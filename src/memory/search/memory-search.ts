@@ -26,7 +26,7 @@ import type { FoundMemory, MemorySearchOptions, MemorySearchResult, SearchWeight
 
 const MIB = 1024 * 1024;
 const DEFAULT_WEIGHTS = { recency: 0.1, importance: 0.1, confidence: 0.5, halfLifeMs: 30 * 86_400_000 };
-/** To compare texts: a memory of little trust may be the one that a new fact contradicts. Of equally relevant ones the newest come first. */
+/** To compare texts: a memory of little trust may be the one that a new fact contradicts. Of those that are equally relevant by words the newest come first. */
 const RELEVANCE_FIRST = { ...DEFAULT_WEIGHTS, recency: 1e-9, importance: 0, confidence: 0 };
 
 const isTopics: OptionCheck = (value) =>

@@ -134,6 +134,21 @@ describe('a memory store that hangs', () => {
     expect(talk.messages).toHaveLength(6);
   });
 
+  test('is waited for as long as the longest timer allows', async () => {
+    const warnings = vi.spyOn(logger, 'warn').mockImplementation(() => {});
+    const { chat, memory } = agentWithMemory({
+      memory: {
+        model: undefined,
+        extract: () => [],
+        generate: { everyTurns: 1 },
+        limits: { timeoutMs: 2_000_000_000 },
+      },
+    });
+    await chat().send('I like the window seat.');
+    await memory.settled();
+    expect(warnings.mock.calls).toEqual([]);
+  });
+
   test('that takes no jobs is reported after the timeout, and keeps close waiting for 8 seconds at most', async () => {
     const warnings = vi.spyOn(logger, 'warn').mockImplementation(() => {});
     const store = new InMemoryMemoryStore();

@@ -639,6 +639,24 @@ describe('the queue', () => {
     expect((await ingesting).status).toBe('failed');
   });
 
+  test('a last attempt whose job was removed ends without further commits', async () => {
+    let fail: (() => void) | undefined;
+    const { store, memory, scope, clock } = setUp({
+      model: undefined,
+      limits: { maxAttempts: 1 },
+      extract: () => new Promise((_, reject) => (fail = () => reject(new Error('It is down.')))),
+    });
+    const ingesting = memory.ingest({ scope, source, messages, wait: true });
+    await until(() => fail !== undefined);
+    const [job] = await memory.jobs.list();
+    await store.changeJob(job!.id, { owner: undefined, to: 'remove', now: clock.now + 61_000 });
+    const commit = vi.spyOn(store, 'commit');
+    fail!();
+    await ingesting;
+    expect(commit.mock.calls.length).toBeLessThan(3);
+    expect(await memory.jobs.list()).toEqual([]);
+  });
+
   test('processMemoryJobs counts no job that another worker has taken over', async () => {
     let answer: ((facts: string[]) => void) | undefined;
     const { clock, store, memory, scope } = setUp({

@@ -505,7 +505,7 @@ describe('forgetSource in another process', () => {
     const store = new InMemoryMemoryStore();
     const set = setUp({ model: undefined, store, ...options(pause) });
     const { memory: other } = setUp({ model: undefined, store, now: () => set.clock.now, worker: false });
-    const isPaused = () => until(() => resume !== undefined);
+    const isPaused = () => vi.waitFor(() => expect(resume).toBeDefined());
     return { ...set, store, other, isPaused, resume: () => resume!() };
   }
 
@@ -554,6 +554,61 @@ describe('forgetSource in another process', () => {
     expect(await everything(store)).not.toContain('canary');
   });
 
+  test('removes what a worker left of its job before it can fail', async () => {
+    let pause: (() => Promise<void>) | undefined;
+    const set = setUpTwo((one) => {
+      pause = one;
+      return { embedder: 'long' };
+    });
+    const { ai, store, memory, other, scope, clock, isPaused, resume } = set;
+    ai.defineEmbedder({ name: 'long' }, async (input) => ({
+      embeddings: input.map((_, i) => ({ embedding: range(0, 3_072).map((k) => Math.sin(i + k)) })),
+    }));
+    const change = vi.spyOn(store, 'changeJob');
+    const commit = store.commit.bind(store);
+    // The worker makes its first commit after the jobs were marked, and then stands still.
+    vi.spyOn(store, 'commit').mockImplementation(async (...call) => {
+      const { job } = call[2]!;
+      if (job) await vi.waitFor(() => expect(change.mock.calls.some(([, { to }]) => to === 'remove')).toBe(true));
+      const result = await commit(...call);
+      if (job) await pause!();
+      return result;
+    });
+    const ingested = memory.ingest({ scope, source: { id: 'a' }, memories: facts, wait: true });
+    await vi.waitFor(async () => expect((await store.listJobs({ state: 'running' })).items).toHaveLength(1));
+    vi.spyOn(store, 'bySource').mockRejectedValueOnce(new Error('The disk is gone.'));
+    const forgotten = other.forgetSource({ scope, source: 'a' });
+    forgotten.catch(() => {});
+    await isPaused();
+    expect(JSON.stringify((await store.notes(ID, NOTES.pipeline)).notes)).toContain('canary');
+    clock.now += 61_000;
+    await expect(forgotten).rejects.toThrow('The disk is gone.');
+    expect(JSON.stringify((await store.notes(ID, NOTES.pipeline)).notes)).not.toContain('canary');
+    resume();
+    await ingested;
+    await other.forgetSource({ scope, source: 'a' });
+    expect(await everything(store)).not.toContain('canary');
+  });
+
+  test('of a snapshot leaves the messages of an earlier one to the job that waits with them', async () => {
+    const { memory, other, scope, store } = setUpTwo(() => ({
+      worker: false,
+      extract: ({ messages }) =>
+        messages.flatMap(({ content }) => content[0]!.text!.replace('I keep', 'The user keeps')),
+    }));
+    const messages = [user('I keep dogs.'), user('I keep canaries.')];
+    await memory.ingest({ scope, source: { id: 'a', snapshotId: 's1' }, messages: messages.slice(0, 1) });
+    await memory.ingest({ scope, source: { id: 'a', snapshotId: 's2' }, messages });
+    const { items } = await store.listJobs();
+    expect(items.map(({ input }) => (input as { messages: unknown[] }).messages.length)).toEqual([1, 2]);
+    expect(await other.forgetSource({ scope, source: 'a', snapshotIds: ['s2'] })).toMatchObject({ jobs: 1 });
+    await processMemoryJobs(memory);
+    expect(await textsOf(store)).toEqual(['The user keeps dogs.']);
+    expect(await memory.ingest({ scope, source: { id: 'a' }, messages, wait: true })).toMatchObject({
+      status: 'known',
+    });
+  });
+
   test.each(['answers', 'fails'])('is over when the extractor %s: nothing is kept, noted or left', async (end) => {
     let calls = 0;
     const { store, memory, other, scope, isPaused, resume } = setUpTwo((pause) => ({
@@ -570,7 +625,7 @@ describe('forgetSource in another process', () => {
     await isPaused();
     const change = vi.spyOn(store, 'changeJob');
     const forgotten = other.forgetSource({ scope, source: 'a' });
-    await until(() => change.mock.calls.some(([, { to }]) => to === 'remove'));
+    await vi.waitFor(() => expect(change.mock.calls.some(([, { to }]) => to === 'remove')).toBe(true));
     resume();
     await forgotten;
     expect((await ingested).status).toBe(end === 'fails' ? 'failed' : 'refused');

@@ -56,6 +56,11 @@ describe('what is found', () => {
     expect(await find('What does the user drink?', { asOf: new Date(0).toISOString() })).toEqual([]);
   });
 
+  it('finds the newest of many that fit equally', async () => {
+    await put(store, ADA, ...Array.from({ length: 600 }, (_, i) => draft(`${i}`, 'The user likes this seat')));
+    expect(await find('Which seat?', { k: 3 })).toEqual(['599', '598', '597']);
+  });
+
   it('finds nothing for words that say nothing, and nothing in an empty scope', async () => {
     await put(store, ADA, draft('a', 'What is it that the user has?'));
     expect(await find('what is that and where was it')).toEqual([]);

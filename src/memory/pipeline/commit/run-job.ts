@@ -135,11 +135,15 @@ export class JobRun {
     return consent === 'off' ? 'no-consent' : undefined;
   }
 
-  /** Why nothing is unread. Messages that count as read, but that no job has learned from, were forgotten meanwhile. */
+  /** Why nothing is left to read. Messages that count as read, of which no job has learned from any, were forgotten meanwhile. */
   #reasonToSkip({ ranges }: SourceNote): DropReason {
     const input = this.#input;
-    const learned = ranges.filter(({ isLearned }) => isLearned);
-    return coversRange(input) && unreadParts(input.range, learned).length > 0 ? 'forgotten' : 'known';
+    if (!coversRange(input) || unreadParts(input.range, ranges).length > 0) return 'known';
+    const [part] = unreadParts(
+      input.range,
+      ranges.filter(({ isLearned }) => isLearned),
+    );
+    return part?.from === input.range.from && part.to === input.range.to ? 'forgotten' : 'known';
   }
 
   /** The parts of the input that no other job has read yet, and no dead job keeps. */

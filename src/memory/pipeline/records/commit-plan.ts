@@ -30,6 +30,7 @@ export async function commitPlan<P extends CommitPlan>(
   makePlan: () => Promise<P>,
   onCommit: (operations: readonly MemoryOperation[]) => void = () => {},
 ): Promise<P> {
+  let refusedAt: number | undefined;
   for (let attempt = 1; ; attempt++) {
     // Outside of `try`: it may call a model, whose errors do not lead to another attempt.
     const plan = await makePlan();
@@ -47,7 +48,10 @@ export async function commitPlan<P extends CommitPlan>(
       }
       return plan;
     } catch (error) {
-      if (!isAborted(error) || attempt === MOST_ATTEMPTS) throw error;
+      // Refused twice at one revision: the worker has lost the job.
+      const isLost = plan.job !== undefined && plan.revision === refusedAt;
+      if (!isAborted(error) || isLost || attempt === MOST_ATTEMPTS) throw error;
+      refusedAt = plan.revision;
     }
   }
 }
