@@ -127,8 +127,10 @@ export class LexicalIndex {
     const { mostTerms, ...matches } = this.#terms.match(terms);
     let hits = matches.found.filter(fits);
     if (hits.length > MAX_SPREADING) {
-      hits.reverse().sort((a, b) => matches.scores[b]! - matches.scores[a]!);
-      hits = hits.slice(0, MAX_SPREADING);
+      hits = hits
+        .toReversed()
+        .toSorted((a, b) => matches.scores[b]! - matches.scores[a]!)
+        .slice(0, MAX_SPREADING);
     }
     const { found, scores } = this.#dialogue.spread({ ...matches, hits });
     const isAboutTime = asksTime(query);
