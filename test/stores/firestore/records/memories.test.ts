@@ -84,6 +84,23 @@ it('costs what the docs say', async () => {
     deletes: 0,
     rpcs: 2,
   });
+  // Also read: the job and its queue; also written: the job if it is kept, else the queue.
+  for (const id of ['one', 'two']) await store.addJob({ id, scope: ADA, input: 1, sourceId: id }, { maxJobs: 9 });
+  await store.claimJob({ owner: 'w', leaseMs: 60_000 });
+  const job = { id: 'one', owner: 'w' };
+  expect(await cost(() => store.commit(ADA, [note('profile', 'it', 3)], { job: { ...job, keep: true } }))).toEqual({
+    reads: 3,
+    writes: 3,
+    deletes: 0,
+    rpcs: 2,
+  });
+  expect(await cost(() => store.commit(ADA, [note('profile', 'it', 4)], { job }))).toEqual({
+    reads: 3,
+    writes: 3,
+    deletes: 1,
+    rpcs: 2,
+  });
+  await store.changeJob('two', { owner: undefined, to: 'remove' });
   // The head, which has the floor of the last erasure, and the memories.
   expect(await cost(() => store.get(ADA, ['one']))).toEqual({ reads: 2, writes: 0, deletes: 0, rpcs: 1 });
   expect(await cost(() => store.query(ADA))).toEqual({ reads: 3, writes: 0, deletes: 0, rpcs: 2 });
