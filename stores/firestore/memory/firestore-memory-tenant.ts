@@ -57,8 +57,9 @@ import { ScopeCommits } from './scope-commit.ts';
 
 /** The most results of a query by vector. */
 const MOST_NEAR = 1000;
-const DISTANCE = 'distance';
-const NEAREST = { vectorField: 'vector', distanceMeasure: 'COSINE', distanceResultField: DISTANCE } as const;
+const SIMILARITY = 'similarity';
+/** Of vectors of length 1 the dot product is the cosine, and takes less time. */
+const NEAREST = { vectorField: 'vector', distanceMeasure: 'DOT_PRODUCT', distanceResultField: SIMILARITY } as const;
 /** The fields that make a memory. A vector takes ten times as many bytes as all others. */
 const WITHOUT_VECTOR = ['v', 'memory', 'revision', 'sequence', 'content'];
 
@@ -265,7 +266,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
 
   async #queryNear(key: string, request: QueryRequest, vector: Float32Array): Promise<QueryAnswer> {
     const { k, filter } = request;
-    const all = this.#memories(key).select(...WITHOUT_VECTOR, DISTANCE);
+    const all = this.#memories(key).select(...WITHOUT_VECTOR, SIMILARITY);
     const memories = filter.includeInvalid ? all : all.where('isActive', '==', true);
     const head = this.#readHead(key);
     let wanted = filter.topics || filter.kind ? 4 * k : k + 5;
@@ -277,7 +278,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       const versions = await this.#versions(key, documents);
       const items = versions.flatMap((version, i): MemoryHit[] => {
         if (!fits(version, request)) return [];
-        const similarity = Math.max(-1, Math.min(1, 1 - (documents[i]!.get(DISTANCE) as number)));
+        const similarity = Math.max(-1, Math.min(1, documents[i]!.get(SIMILARITY) as number));
         return [{ memory: version.memory, similarity }];
       });
       const isAll = (await reading).length < limit;
