@@ -4,7 +4,7 @@ import { errorMessage, invalidArgument, quote } from '../errors.ts';
 import { checkOptions, isFunction, isObject, isOneOf, isString, isWhole } from '../store/check-options.ts';
 import type { SessionSummary, SnapshotStore } from '../store/contract.ts';
 import type { IngestWhile } from './pipeline/ingest/ingest.ts';
-import { sourceOfSession } from './pipeline/ingest/read-session.ts';
+import { lastEnded, sourceOfSession } from './pipeline/ingest/read-session.ts';
 import type { KnownSessions } from './pipeline/jobs/known-sessions.ts';
 import type { MemoryScope } from './scopes.ts';
 import type { IngestOptions } from './types.ts';
@@ -104,7 +104,7 @@ async function ingestSession(
   if (scope === undefined || known?.has(scope, session)) return true;
   check({ scope, extract, messages: [] });
   try {
-    const snapshot = await store.getSnapshot({ sessionId, context });
+    const snapshot = await lastEnded(store, await store.getSnapshot({ sessionId, context }), { context });
     const messages = snapshot?.state?.messages ?? [];
     const source = sourceOfSession({ sessionId, snapshotId: snapshot?.snapshotId, at: snapshot?.createdAt });
     const isThere = async () => (await store.getSnapshotMetadata({ sessionId, context })) !== undefined;

@@ -76,8 +76,9 @@ describe('an agent learns', () => {
 
   test('from a turn in the background once it has ended, as its store keeps it', async () => {
     let answer!: (text: string) => void;
+    const store = redacting(new InMemorySessionStore(), { rules: piiRules(), secret: 'x'.repeat(40) });
     const { memory, memories, scope, attached, chat } = agentWithMemory({
-      store: redacting(new InMemorySessionStore(), { rules: piiRules(), secret: 'x'.repeat(40) }),
+      store,
       memory: { model: undefined, extract: likes, generate: { everyTurns: 10, onIdleMs: false } },
       replies: ['Hello.', () => new Promise<string>((resolve) => (answer = resolve))],
     });
@@ -90,6 +91,12 @@ describe('an agent learns', () => {
       status: 'committed',
     });
     expect(await memory.ingest({ scope, sessionId: sessionId! })).toMatchObject({ status: 'known' });
+    expect(await memory.backfill({ store, scopeOf: () => scope })).toMatchObject({
+      sessions: 1,
+      enqueued: 0,
+      failed: 0,
+    });
+    await memory.settled();
     expect(await textsOf(memories)).toEqual(['The user said: I like tea.']);
     answer('Fine.');
     await running.wait();

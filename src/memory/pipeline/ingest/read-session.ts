@@ -1,6 +1,6 @@
 import type { MessageData } from 'genkit';
 import { logOf } from '../../../session/log/session-log.ts';
-import type { SnapshotStore } from '../../../store/contract.ts';
+import type { SessionSnapshot, SessionStoreOptions, SnapshotStore } from '../../../store/contract.ts';
 import { targetOf, type MemoryScope } from '../../scopes.ts';
 import type { IngestSource } from '../../types.ts';
 
@@ -15,8 +15,8 @@ export interface SessionToLearn {
 }
 
 /**
- * Reads a session, up to its last turn that has ended: the turn that runs may hold values that its store replaces in the end. `undefined` if the
- * session is gone or not of the scope: it belongs to another user, or is another session.
+ * Reads a session, up to its last turn that has ended. `undefined` if the session is gone or not of the scope: it belongs to another user, or
+ * is another session.
  */
 export async function readSession(
   store: SnapshotStore,
@@ -27,11 +27,7 @@ export async function readSession(
   if (id.scope === 'session' && id.sessionId !== sessionId) return undefined;
   const leaf = await store.getSnapshot({ ...options, sessionId });
   if (!leaf || (id.scope === 'user' && logOf(leaf).owner?.userId !== id.userId)) return undefined;
-  let ended: typeof leaf | undefined = leaf;
-  while (ended?.status === 'pending') {
-    const { parentId }: typeof leaf = ended;
-    ended = parentId === undefined ? undefined : await store.getSnapshot({ ...options, snapshotId: parentId });
-  }
+  const ended = await lastEnded(store, leaf, options);
   return {
     scope,
     sessionId,
@@ -39,6 +35,20 @@ export async function readSession(
     at: ended?.createdAt,
     messages: ended?.state?.messages ?? [],
   };
+}
+
+/** The snapshot of the last turn that has ended: a turn that runs may hold values that its store replaces in the end. */
+export async function lastEnded(
+  store: SnapshotStore,
+  leaf: SessionSnapshot | undefined,
+  options: SessionStoreOptions,
+): Promise<SessionSnapshot | undefined> {
+  let ended = leaf;
+  while (ended?.status === 'pending') {
+    const { parentId }: SessionSnapshot = ended;
+    ended = parentId === undefined ? undefined : await store.getSnapshot({ ...options, snapshotId: parentId });
+  }
+  return ended;
 }
 
 /** The source of what is learned from a session. */
