@@ -3,6 +3,7 @@ import type { ActionContext, GenerateRequest, GenerateResponseData, GenerationUs
 import type { Artifact } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import type { ContextReport, Section } from '../snapshot/context-report.ts';
+import type { RunningWindow } from '../session/running-window.ts';
 import type { TurnMemory } from '../session/turn-memory.ts';
 import type { RecordStore, SessionRecord, SnapshotStore } from '../store/contract.ts';
 
@@ -246,20 +247,12 @@ export interface WindowCall {
 }
 
 /** A window during one turn. It fetches once, for all model calls of the turn. */
-export interface TurnWindow {
+export interface TurnWindow extends RunningWindow {
   /** Sends the model a request that fits. @throws ContextOverflowError */
   call(call: WindowCall): Promise<GenerateResponseData>;
 
   /** The report of the last model call; `undefined` before it. */
   readonly report: ContextReport | undefined;
-
-  /** Called after the turn was saved; begins the work after the reply. Never throws. The promise resolves when that work has ended. */
-  afterTurn(turn: {
-    snapshotId?: string | undefined;
-    messages: readonly MessageData[];
-    /** Summarize the session now. */
-    isForced?: boolean;
-  }): Promise<void>;
 
   /** The usage of the session's summaries, as far as this process knows it. */
   readonly summaryUsage: GenerationUsage | undefined;

@@ -18,6 +18,6 @@ export function takeCompactionRequest(session: object): boolean {
 export function warnNotCompacted(sessionId: string): void {
   logger.warn(
     `Session ${quote(sessionId)} is not summarized: session.compact() and the tool end_topic need a context window with summarize, ` +
-      'as the context of the agent, or as window.middleware({ sessionId }) of the model call that ends the turn.',
+      'as the context of the agent, or as window.middleware({ sessionId }) of a model call of the turn.',
   );
 }

@@ -1,7 +1,7 @@
 /** When an agent's session is summarized, and what becomes of it when the session goes on. */
 import { type MessageData } from 'genkit';
 import { logger } from 'genkit/logging';
-import { defineAgent, defineCustomAgent, genkit, InMemorySessionStore } from 'genkitx-agents';
+import { defineAgent, defineCustomAgent, genkit, InMemorySessionStore, type SnapshotStore } from 'genkitx-agents';
 import {
   compactIdle,
   contextWindow,
@@ -11,6 +11,7 @@ import {
   type SummarizeOptions,
   type SummaryRequest,
 } from 'genkitx-agents/context';
+import { piiRules, redacting } from 'genkitx-agents/privacy';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { scriptedModel, type ScriptedReply } from '../support/scripted-model.ts';
 import { textsOf } from './support/context-reports.ts';
@@ -114,20 +115,36 @@ describe('a session is summarized', () => {
     expect(calls.map(userTexts)).toEqual([['That was all.']]);
   });
 
-  test('when a tool of a custom agent asks for it, whose model calls go through the window', async () => {
-    const { ai, calls, model, store, window } = setUp({}, [[{ toolRequest: { name: 'stop', ref: '1', input: {} } }]]);
-    const agent = defineCustomAgent(ai, { name: 'custom', store }, async (sess) => {
-      await sess.run(async () => {
-        const messages = sess.getMessages();
-        const use = [window.middleware({ sessionId: sess.sessionId })];
-        const { message } = await ai.generate({ model: model.name, messages, tools: ['stop'], use });
-        sess.addMessages([message!]);
+  describe('of a custom agent, whose model calls go through the window,', () => {
+    const customAgent = ({ ai, model, window }: ReturnType<typeof setUp>, store: SnapshotStore) =>
+      defineCustomAgent(ai, { name: 'custom', store }, async (sess) => {
+        await sess.run(async () => {
+          const messages = sess.getMessages();
+          const use = [window.middleware({ sessionId: sess.sessionId })];
+          const { message } = await ai.generate({ model: model.name, messages, tools: ['stop'], use });
+          sess.addMessages([message!]);
+        });
+        return { message: sess.getMessages().at(-1) };
       });
-      return { message: sess.getMessages().at(-1) };
+
+    test('when a tool asks for it', async () => {
+      const set = setUp({}, [[{ toolRequest: { name: 'stop', ref: '1', input: {} } }]]);
+      await customAgent(set, set.store).chat().send('That was all.');
+      await set.window.settled();
+      expect(set.calls.map(userTexts)).toEqual([['That was all.']]);
     });
-    await agent.chat().send('That was all.');
-    await window.settled();
-    expect(calls.map(userTexts)).toEqual([['That was all.']]);
+
+    test('as its store keeps the turns, so that the next turn finds the summary', async () => {
+      const set = setUp({ everyTurns: 2 });
+      const store = redacting(new InMemorySessionStore(), { rules: piiRules(), secret: 'x'.repeat(40) });
+      const chat = customAgent(set, store).chat();
+      for (const name of ['ann', 'bob', 'cid']) {
+        await chat.send(`Write to ${name}@example.com.`);
+        await set.window.settled();
+      }
+      expect(set.calls.map(userTexts)).toEqual([['Write to [EMAIL_1].', 'Write to [EMAIL_2].']]);
+      expect(JSON.stringify(set.model.requests.at(-1)!.messages)).toContain('summary 1');
+    });
   });
 
   test.each([

@@ -2,6 +2,7 @@ import type { ActionContext, GenerateRequest, GenerateResponseData, MessageData 
 import type { ContextWindow, TurnWindow } from '../../context/types.ts';
 import { invalidArgument } from '../../errors.ts';
 import { takeCompactionRequest, warnNotCompacted } from '../../session/compaction-request.ts';
+import { noteRunningWindow, takeRunningWindow } from '../../session/running-window.ts';
 import type { TurnOutcome } from '../../session/turn.ts';
 import type { TurnMemory } from '../../session/turn-memory.ts';
 import { viewOf, type Session } from '../../session/session.ts';
@@ -23,9 +24,6 @@ interface Turn {
 }
 
 export type OpenWindow = <State>(session: Session<State>, turn: Turn) => TurnWindow;
-
-/** The windows of the turns that are running, by session. */
-const open = new WeakMap<object, TurnWindow>();
 
 /** Whether the option `context` holds a window of this package. It may also hold a context of Genkit. */
 export function isWindow(value: unknown): value is ContextWindow {
@@ -64,7 +62,7 @@ export function windowOpener<State>(agent: AgentDefinition<State>): OpenWindow |
     const { sessionId } = session;
     const artifacts = () => viewOf(session).artifacts;
     const window = context.openTurn({ registry, sessionId, records, artifacts, ...turn });
-    open.set(session, window);
+    noteRunningWindow(session, window);
     return window;
   };
 }
@@ -110,8 +108,7 @@ export function afterTurn<State>(
   { outcome, ...turn }: SavedTurn,
 ): void {
   const { registry, memory } = agent;
-  const window = open.get(session);
-  open.delete(session);
+  const window = takeRunningWindow(session);
   const isForced = takeCompactionRequest(session);
   if (outcome.status !== 'completed') return;
   if (!window && isForced) warnNotCompacted(session.sessionId);

@@ -2,7 +2,7 @@ import { generateMiddleware } from '@genkit-ai/ai';
 import { getAsyncContext, getContext } from '@genkit-ai/core';
 import type { MessageData } from 'genkit';
 import { sessionMessagesIn } from '../../session/log/preamble.ts';
-import { takeCompactionRequest } from '../../session/compaction-request.ts';
+import { noteRunningWindow } from '../../session/running-window.ts';
 import { CURRENT_SESSION, type Session } from '../../session/session.ts';
 import { checkOptions, isRecordStore, isText } from '../../store/check-options.ts';
 import type { ContextWindow, WindowMiddlewareOptions } from '../types.ts';
@@ -19,10 +19,10 @@ class MiddlewareConfig {
     this.#options = options;
   }
 
-  /** Whether the running session is the window's, and asked to be summarized. */
-  takeCompactionRequest(): boolean {
+  /** The running session, if it is the window's. */
+  get session(): Session | undefined {
     const session = getAsyncContext().getStore<Session>(CURRENT_SESSION);
-    return session !== undefined && session.sessionId === this.#options.sessionId && takeCompactionRequest(session);
+    return session?.sessionId === this.#options.sessionId ? session : undefined;
   }
 
   open(registry: WindowTurnScope['registry']): WindowTurn {
@@ -45,8 +45,12 @@ const define = generateMiddleware({ name: 'genkitx-agents-context' }, ({ config,
       const response = await next(envelope, context);
       // Later steps of a tool loop also come here, nested in the first one.
       if (envelope.currentTurn === 0 && response.message) {
-        const isForced = (config as unknown as MiddlewareConfig).takeCompactionRequest();
-        void opened().afterTurn({ messages: [...said, response.message], isForced });
+        const { session } = config as unknown as MiddlewareConfig;
+        const turn = opened();
+        // An agent's store may change the messages of the turn, so they are summarized as they were saved.
+        if (session)
+          noteRunningWindow(session, { afterTurn: ({ messages, isForced }) => turn.afterTurn({ messages, isForced }) });
+        else void turn.afterTurn({ messages: [...said, response.message] });
       }
       return response;
     },
