@@ -194,17 +194,20 @@ export class FileMemoryTenant implements MemoryTenant {
         this.#locked(scope, async (lock) => {
           const jobs = (await this.#openJobs()).filter((file) => file.scope === shortHashOf(key));
           await this.#jobs.remove(jobs);
-          const { memories, tail } = await scope.log.load();
-          const { counts } = memories;
+          const tail = await scope.log.tail();
           const notes = scope.notes.count(tail);
+          // Memories that can't be read, because their key is missing, are erased all the same.
+          const reading = scope.log.load().then(({ memories }) => memories.counts);
+          const counts = await reading.catch(() => ({ memories: 0, revisions: 0 }));
+          const [commit, revision] = [tail.commit + 1, tail.revision + 1];
+          const next: LogTail = { ...NO_TAIL, commit, revision, reset: revision, derived: commit, cleared: commit };
           if (tail.commit > 0) {
-            const [commit, revision] = [tail.commit + 1, tail.revision + 1];
-            const marks = { commit, revision, reset: revision, derived: commit, cleared: commit };
-            const next: LogTail = { ...NO_TAIL, ...marks, isErased: true };
             await scope.log.rewrite(next, [], lock);
             await this.#finish(scope, next);
           }
           await this.#sealer(key).forget();
+          // The log names the scope until its key is gone, so that an interrupted erasure is found and repeated.
+          if (tail.commit > 0) await scope.log.rewrite({ ...next, isErased: true }, [], lock);
           return { ...counts, notes, jobs: jobs.length };
         }),
       ),

@@ -208,6 +208,8 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       const jobs = await this.#jobs.erase(key);
       const { database } = this.#data;
       const ref = this.#data.head(key);
+      // First, while the scope has its name: if this fails, the scope is found and erased again. At the end for what was written meanwhile.
+      await this.#data.sealer(key).forget();
       const erased = await this.#data.untilMade('Erasing memories', key, async () => {
         const document = await database.get(ref);
         if (!document.exists) return undefined;

@@ -2,7 +2,10 @@ import { completedSnapshot, Workload } from '../../../bench/workload.ts';
 import type { BaseSessionStore } from '../../../src/store/base-session-store.ts';
 import type { Json } from '../../../src/json/value.ts';
 import type { ScopeId, SessionSnapshotInput, SessionStore } from '../../../src/store/contract.ts';
-import { envelope, localKeys, type Encryption, type KeyStore } from 'genkitx-agents/privacy';
+import { genkit, InMemorySessionStore } from 'genkitx-agents';
+import { memoryManager, type MemoryStore } from 'genkitx-agents/memory';
+import { envelope, eraseUser, localKeys, type Encryption, type KeyStore } from 'genkitx-agents/privacy';
+import { expect } from 'vitest';
 
 /** A store under test. */
 export type Store = BaseSessionStore<Record<string, Json>>;
@@ -163,4 +166,25 @@ export async function readSession(
   const records = store.readRecords({ sessionId });
   all['records'] = await read(records.then((found) => found.map((record) => ({ ...record, revision: 'any' }))));
   return all;
+}
+
+/** `eraseUser` with a memory, whose key can't be removed the first time. Returns the keys that are left after the second time. */
+export async function eraseTwice(openMemories: (encryption: Encryption) => MemoryStore): Promise<string[]> {
+  const keys = new Map<string, Uint8Array>();
+  let isDown = true;
+  const keyStore = mortalKeyStore(keyStoreOf(keys), () => {
+    if (isDown && keys.size > 0) throw new Error('The key store is down.');
+  });
+  const store = openMemories(envelope({ keys: localKeys(secret('a')), keyStore }));
+  const memory = memoryManager(genkit(), { store, extract: () => [] });
+  const scope = memory.scopeFor('user', { context: { auth: { uid: 'ada' } } });
+  await memory.create({ scope, memory: 'Ada lives in Paris.' });
+  const erase = () => eraseUser(new InMemorySessionStore(), { userId: 'ada', memory });
+  await expect(erase()).rejects.toThrow('The key store is down.');
+  expect(keys.size).toBe(1);
+  isDown = false;
+  await erase();
+  expect(await memory.listScopes({ filter: () => true, context: undefined })).toEqual([]);
+  await memory.close();
+  return [...keys.keys()];
 }

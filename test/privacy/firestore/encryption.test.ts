@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Firestore, type QueryDocumentSnapshot } from '@google-cloud/firestore';
 import { GenkitError } from 'genkit';
-import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
+import { FirestoreMemoryStore, FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { envelope, localKeys, type Encryption } from 'genkitx-agents/privacy';
 import { afterAll, describe, expect, it } from 'vitest';
 import { allDocuments, measureAtRest } from '../../stores/firestore/support/at-rest.ts';
@@ -15,6 +15,7 @@ import {
   CANARY,
   completed,
   encryptionWith,
+  eraseTwice,
   fillLoner,
   fillSession,
   keyStoreOf,
@@ -145,6 +146,10 @@ describe('encrypted documents', () => {
     expect((await fresh.listSessions()).items).toEqual([]);
     expect([...keys.keys()].filter((name) => !ofOld(name))).toEqual([]);
   });
+});
+
+it('eraseUser with a memory whose key could not be removed removes it the next time', async () => {
+  expect(await eraseTwice((encryption) => new FirestoreMemoryStore({ db: database(), encryption }))).toEqual([]);
 });
 
 /** The bytes of a field, and where the ciphertext in them begins: heads and pointers have some in clear before it. */

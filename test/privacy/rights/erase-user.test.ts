@@ -1,9 +1,10 @@
-import { FileSessionStore, InMemorySessionStore } from 'genkitx-agents';
+import { FileSessionStore, genkit, InMemorySessionStore } from 'genkitx-agents';
+import { FileMemoryStore, memoryManager } from 'genkitx-agents/memory';
 import { envelope, eraseUser, exportUser, localKeys } from 'genkitx-agents/privacy';
 import { describe, expect, it } from 'vitest';
 import { contentsBelow, killOwners, temporaryFolder } from '../../stores/file/support/folders.ts';
 import { MortalFileSystem } from '../../stores/file/support/mortal.ts';
-import { keyStoreOf, mortalKeyStore, secret } from '../encryption/support.ts';
+import { eraseTwice, keyStoreOf, mortalKeyStore, secret } from '../encryption/support.ts';
 import { agentOn, erasesKeys, erasesUsers, type FullStore, type Medium } from './erase-suite.ts';
 
 /** A folder as the medium; keys are kept in `keys`, if there are some. */
@@ -62,6 +63,28 @@ describe('eraseUser', () => {
     expect(await eraseUser(keyless, { userId: 'ada' })).toMatchObject({ sessions: 1, snapshots: 1, records: 2 });
     await keyless.close();
     expect(JSON.stringify(contentsBelow(folder))).not.toContain('chat');
+  });
+
+  it('with a memory whose key could not be removed removes it the next time', async () => {
+    const folder = temporaryFolder();
+    expect(await eraseTwice((encryption) => new FileMemoryStore(folder, { encryption }))).toEqual([]);
+    expect(JSON.stringify(contentsBelow(folder))).not.toContain('ada');
+  });
+
+  it('without the key of the memories removes them', async () => {
+    const folder = temporaryFolder();
+    const open = (name: string) => {
+      const encryption = envelope({ keys: localKeys(secret(name)) });
+      return memoryManager(genkit(), { store: new FileMemoryStore(folder, { encryption }), extract: () => [] });
+    };
+    const [memory, keyless] = [open('a'), open('b')];
+    const scope = memory.scopeFor('user', { context: { auth: { uid: 'ada' } } });
+    await memory.create({ scope, memory: 'Ada lives in Paris.' });
+    await expect(keyless.list({ scope })).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
+    await eraseUser(new InMemorySessionStore(), { userId: 'ada', memory: keyless });
+    expect(await memory.list({ scope })).toEqual({ items: [] });
+    expect(JSON.stringify(contentsBelow(folder))).not.toContain('ada');
+    await Promise.all([memory.close(), keyless.close()]);
   });
 
   it('on a store in memory: a turn that runs brings nothing back', async () => {
