@@ -146,6 +146,9 @@ describe('a model that refuses the length', () => {
     "400 This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
     'prompt is too long: 210000 tokens > 200000 maximum',
     'the input length exceeds the context length',
+    "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+    'Please reduce the length of the messages or completion.',
+    'too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 5017',
   ];
   const refuse =
     (message: string): ScriptedReply =>

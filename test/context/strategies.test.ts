@@ -182,7 +182,7 @@ describe('sections', () => {
     const both = { examples: source(words(100), words(100)), knowledge: source(words(100), words(100)) };
     expect(await report({ maxTokens: 1_400, ...both })).toMatchObject({
       examples: { items: 0, omitted: 2, reasons: ['window'] },
-      knowledge: { items: 2, tokens: 250 },
+      knowledge: { items: 2, tokens: 254 },
       history: { items: 20, tokens: 1_000 },
     });
     expect(await report({ maxTokens: 1_400, ...both, sections: { examples: { rank: 9 } } })).toMatchObject({

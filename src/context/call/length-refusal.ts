@@ -1,8 +1,9 @@
-/** Errors of providers for a request that is too long: Gemini, OpenAI and compatible ones, Anthropic, Ollama. */
+/** Errors of providers for a request that is too long: Gemini, OpenAI and compatible ones, Anthropic, Ollama, xAI, Groq, Cohere. */
 const LENGTH_REFUSALS = [
   /input token count .*exceeds the maximum/i,
   /exceeds the maximum number of (input )?tokens/i,
-  /maximum context length/i,
+  /maximum (context|prompt) length/i,
+  /reduce the length of the messages/i,
   /context[_ ]length[_ ]exceeded/i,
   /exceeds? (the )?(available |model'?s? )?context (window|length|size)/i,
   /prompt is too long/i,
@@ -11,6 +12,7 @@ const LENGTH_REFUSALS = [
   /request too large/i,
   /input length exceeds/i,
   /(prompt|input|request).{0,40}too many tokens/i,
+  /number of tokens in the prompt cannot exceed/i,
 ];
 
 /** Statuses that never mean that the input is too long. */

@@ -11,6 +11,7 @@ import type {
   SectionReport,
   Summary,
 } from '../types.ts';
+import { markedLines } from '../../session/log/transcript.ts';
 import { dataMessage, dataText, withSystemData, type DataPlace, type DataTitle } from '../../session/log/data-text.ts';
 import type { SessionFacts } from '../../session/turn-memory.ts';
 import { keptTurnsOf, newestFacts } from '../history/session-memories.ts';
@@ -70,7 +71,8 @@ export function assemble(assembly: Assembly): Assembled {
   const { request, maxTokens, mostTokens = maxTokens, counter, factor, limits } = assembly;
   const scaled = (tokens: number) => Math.ceil(tokens * factor);
   const countTokens = (message: MessageData) => scaled(counter.message(message));
-  const countText = (text: string) => scaled(counter.text(text));
+  /** Of data, with the marks of its lines: of short lines they are a large part. */
+  const countText = (text: string) => scaled(counter.text(markedLines(text)));
   const { before, log, sent, after } = partsOf(assembly);
   const turnStart = startOfTurn(log);
 
