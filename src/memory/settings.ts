@@ -1,6 +1,7 @@
 import type { ActionContext } from 'genkit';
 import { logger } from 'genkit/logging';
 import { describeThrown, invalidArgument, quote } from '../errors.ts';
+import { verifiedUser } from '../session/owner.ts';
 import { assertId } from '../snapshot/ids.ts';
 import {
   checkOptions,
@@ -204,12 +205,6 @@ function checkManagerOptions(options: MemoryManagerOptions): void {
   checkOptions('memoryManager: trust', trust, TRUST_CHECKS);
   checkOptions('memoryManager: limits', limits, LIMIT_CHECKS);
   checkOptions('memoryManager: generate', generate, TRIGGER_CHECKS);
-}
-
-/** The user id that the server has verified: Genkit's context providers put it here. */
-function verifiedUser({ auth }: ActionContext): string | undefined {
-  const uid: unknown = auth?.['uid'];
-  return typeof uid === 'string' && uid !== '' ? uid : undefined;
 }
 
 function logFailure({ type, refused, jobId, attempts, error }: MemoryReport): void {

@@ -17,6 +17,8 @@ const LAYERS: Record<string, string[]> = {
   'src/store': ['src/snapshot', 'src/json', 'src/errors.ts', 'src/option-names.ts'],
   // Types alone: a window asks for an agent's memory by them.
   'src/session/turn-memory.ts': ['src/session', 'src/snapshot/context-report.ts'],
+  // The types of a window extend its type.
+  'src/session/running-window.ts': [],
   'src/session': [
     'src/store',
     'src/snapshot/context-report.ts',
@@ -27,9 +29,16 @@ const LAYERS: Record<string, string[]> = {
   ],
   'src/client': ['src/json', 'src/error-status.ts', 'src/option-names.ts', 'src/snapshot/context-report.ts'],
   // The agent knows the window by its types only, so that it loads none of it.
-  'src/context/types.ts': ['src/session/turn-memory.ts', 'src/store', 'src/snapshot/context-report.ts', 'src/snapshot'],
+  'src/context/types.ts': [
+    'src/session/running-window.ts',
+    'src/session/turn-memory.ts',
+    'src/store',
+    'src/snapshot/context-report.ts',
+    'src/snapshot',
+  ],
   'src/context': [
     'src/context/types.ts',
+    'src/session/running-window.ts',
     'src/session/turn-memory.ts',
     'src/session',
     'src/store',
@@ -63,6 +72,7 @@ const LAYERS: Record<string, string[]> = {
     'src/client',
     'src/context/types.ts',
     'src/memory/attach/types.ts',
+    'src/session/running-window.ts',
     'src/session/turn-memory.ts',
     'src/session',
     'src/store',

@@ -127,7 +127,18 @@ async function callModel<State>(turn: GenerateTurn<State>): Promise<TurnResult> 
       hasRestarted = true;
     };
     const { gate, change } = turn;
-    const observer = observe({ session, progress, placed, tools, window, memory, change, gate, onRestart });
+    const observer = observe({
+      session,
+      progress,
+      placed,
+      tools,
+      window,
+      memory,
+      change,
+      gate,
+      onRestart,
+      abortSignal,
+    });
     request.use = [...(resume ? [watchRestarts(tools)] : []), ...(rendered.use ?? []), observer];
     if (resume) request.resume = resume;
   }
@@ -206,11 +217,13 @@ interface Observers<State> {
   gate: ToolGate | undefined;
   /** Called when the first of the waiting tools runs. */
   onRestart: () => void;
+  /** When it is aborted, no further call of the model or of a tool begins. */
+  abortSignal: AbortSignal;
 }
 
 /** Middleware that observes each model call and each tool as it runs, inside of all other middleware. */
 function observe<State>(turn: Observers<State>) {
-  const { session, progress, placed, tools, window, memory, change, gate, onRestart } = turn;
+  const { session, progress, placed, tools, window, memory, change, gate, onRestart, abortSignal } = turn;
   let modelName: string | undefined;
   return observers({
     ...(window && {
@@ -220,10 +233,10 @@ function observe<State>(turn: Observers<State>) {
       },
     }),
     model: async (request, options, next) => {
+      abortSignal.throwIfAborted();
       tools.end();
       progress.onModelCall(request.messages);
       memory?.noteRequest(request);
-      const { abortSignal } = options;
       const call = async (fitting: typeof request) => next((await change(fitting)) ?? fitting, options);
       const response = await (window
         ? callWithin(window, session, { request, placed, model: modelName, abortSignal, next: call })
@@ -237,11 +250,12 @@ function observe<State>(turn: Observers<State>) {
       return response;
     },
     tool: async (request, options, next) => {
+      abortSignal.throwIfAborted();
       if (!tools.isOver) {
         await gate?.();
         onRestart();
       }
-      const response = await next(request, options);
+      const response = await next(request, { ...options, abortSignal });
       progress.onToolDone(request, response);
       return response;
     },

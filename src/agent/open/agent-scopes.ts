@@ -1,7 +1,7 @@
 import type { ActionContext } from 'genkit';
 import type { SessionStore } from 'genkit/beta';
 import { addressTo, failedPrecondition, invalidArgument, quote, StateError } from '../../errors.ts';
-import type { SessionOwner } from '../../session/owner.ts';
+import { verifiedUser, type SessionOwner } from '../../session/owner.ts';
 import { placeState, type StateSetting } from '../../session/state/session-state.ts';
 import type { Session } from '../../session/session.ts';
 import { parseStateKey } from '../../session/state/state-keys.ts';
@@ -86,16 +86,10 @@ function isSchema(value: unknown): string | undefined {
     : "a Zod schema, made with genkit's z";
 }
 
-/** The user id that the server has verified, where Genkit's context providers put it. */
-function verifiedUser({ auth }: ActionContext): string | undefined {
-  const uid: unknown = auth?.['uid'];
-  return typeof uid === 'string' && uid !== '' ? uid : undefined;
-}
-
 /**
  * The caller that the context names.
  *
- * @throws `INTERNAL` when the agent's `userId` returns an invalid id.
+ * @throws `FAILED_PRECONDITION` when its user id is invalid.
  */
 export function callerOf<State>({ name, scopes }: AgentDefinition<State>, context: ActionContext | undefined): Caller {
   const named = scopes.userIdOf(context ?? {}) as unknown;
@@ -106,7 +100,7 @@ export function callerOf<State>({ name, scopes }: AgentDefinition<State>, contex
     assertId(userId, 'userId');
     return { context, userId };
   } catch {
-    const message = `The userId of agent '${name}' must return a string of 1 to 1,024 characters , not blank, or undefined.`;
+    const message = `The user id of a call of agent '${name}' must be a string of 1 to 1,024 characters that is not blank, or undefined: check context.auth.uid, or the agent's userId.`;
     throw addressTo('operator', failedPrecondition(message));
   }
 }

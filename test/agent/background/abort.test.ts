@@ -75,6 +75,39 @@ describe.each(transports)('abort: $name', ({ reach }) => {
     expect(chat.messages).toEqual([]);
   });
 
+  test.each(['discard', 'keep'] as const)(
+    'ends the tool loop: the running tool sees it, and no further call begins (onAbort: %s)',
+    async (onAbort) => {
+      const ai = genkit({});
+      const events: string[] = [];
+      const [searching, found] = [deferred(), deferred()];
+      let signal: AbortSignal | undefined;
+      ai.defineModel({ name: 'm' }, async ({ messages }) => {
+        const name = messages.length === 1 ? 'search' : 'pay';
+        events.push(`model asks for ${name}`);
+        return {
+          message: { role: 'model', content: [{ toolRequest: { name, ref: String(messages.length), input: {} } }] },
+        };
+      });
+      const search = ai.defineTool({ name: 'search', description: '.' }, async (_, { abortSignal }) => {
+        signal = abortSignal;
+        searching.resolve();
+        await found.promise;
+      });
+      const pay = ai.defineTool({ name: 'pay', description: '.' }, async () => void events.push('pays'));
+      const store = new InMemorySessionStore();
+      const agent = defineAgent(ai, { name: 'a', model: 'm', store, tools: [search, pay], onAbort });
+      const turn = agent.chat().sendStream('go');
+      await searching.promise;
+      turn.abort();
+      expect((await turn.response).finishReason).toBe('aborted');
+      expect(signal?.aborted).toBe(true);
+      found.resolve();
+      for (let i = 0; i < 100; i++) await new Promise(setImmediate);
+      expect(events).toEqual(['model asks for search']);
+    },
+  );
+
   test('chat.abort() during a turn aborts that turn, not the snapshot before it', async () => {
     const ai = genkit({});
     const { config, speaking, stopped } = tellerOf(ai, 'Hello.');

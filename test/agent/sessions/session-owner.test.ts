@@ -31,6 +31,17 @@ function setUp(options: Partial<AgentConfig> = {}) {
   return { ai, agent, scripted, store, saves };
 }
 
+test.each([42, '', ' ', {}, true, null])('a user id that is %j names no other user', async (uid) => {
+  const { agent, store } = setUp();
+  const context = { auth: { uid } } as ActionContext;
+  const sent = agent.chat({ sessionId: 's' }, { context }).send('mine');
+  // Genkit's providers may leave out the id of a caller without a user.
+  if (uid === null) await sent;
+  else await expect(sent).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
+  const { items } = await store.listSessions();
+  expect(items.map(({ ownerId }) => ownerId)).toEqual(uid === null ? [undefined] : []);
+});
+
 describe('the session of a user', () => {
   test.each(['bob', undefined])('is not there for another user (%s), in process and over HTTP', async (otherUser) => {
     const { agent, scripted } = setUp();
