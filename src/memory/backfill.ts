@@ -3,10 +3,11 @@ import { logger } from 'genkit/logging';
 import { errorMessage, invalidArgument, quote } from '../errors.ts';
 import { checkOptions, isFunction, isObject, isOneOf, isString, isWhole } from '../store/check-options.ts';
 import type { SessionSummary, SnapshotStore } from '../store/contract.ts';
+import type { MemoryStore } from '../store/memory/contract.ts';
+import type { LruCache } from '../store/parts/lru-cache.ts';
 import type { IngestWhile } from './pipeline/ingest/ingest.ts';
 import { lastEnded, sourceOfSession } from './pipeline/ingest/read-session.ts';
-import type { KnownSessions } from './pipeline/jobs/known-sessions.ts';
-import type { MemoryScope } from './scopes.ts';
+import { tenantKeyOf, type MemoryScope } from './scopes.ts';
 import type { IngestOptions } from './types.ts';
 
 /** Options of `backfill`. */
@@ -44,13 +45,14 @@ export interface BackfillResult {
   cursor?: string;
 }
 
-/** The functions of a manager for a backfill. */
+/** The parts of a manager for a backfill. */
 export interface BackfillTools {
+  readonly store: Pick<MemoryStore, 'tenant'>;
   /** Throws if the manager can't ingest. */
   readonly check: (options: IngestOptions) => void;
   readonly ingest: IngestWhile;
-  /** Sessions to skip; those that are read are added. Default: all are read. */
-  readonly known?: KnownSessions;
+  /** Sessions to skip, because nothing in them is new; those that are read are added. Default: all are read. */
+  readonly known?: LruCache<true>;
 }
 
 /**
@@ -94,14 +96,17 @@ export async function backfillSessions(tools: BackfillTools, options: BackfillOp
 
 /** Returns false if the queue is full. */
 async function ingestSession(
-  { check, ingest, known }: BackfillTools,
+  { store: memories, check, ingest, known }: BackfillTools,
   { store, scopeOf, extract, context }: BackfillOptions,
   session: SessionSummary,
   result: BackfillResult,
 ): Promise<boolean> {
-  const { sessionId } = session;
+  const { sessionId, leafId, updatedAt } = session;
   const scope = scopeOf(session, context);
-  if (scope === undefined || known?.has(scope, session)) return true;
+  if (scope === undefined) return true;
+  // Another name after each change of the session.
+  const name = JSON.stringify([tenantKeyOf(memories, scope), sessionId, leafId, updatedAt]);
+  if (known?.get(name)) return true;
   check({ scope, extract, messages: [] });
   try {
     const snapshot = await lastEnded(store, await store.getSnapshot({ sessionId, context }), { context });
@@ -110,7 +115,7 @@ async function ingestSession(
     const isThere = async () => (await store.getSnapshotMetadata({ sessionId, context })) !== undefined;
     const { status, jobIds } = await ingest({ scope, extract, source, messages }, isThere);
     if (jobIds.length > 0) result.enqueued++;
-    if (status === 'queued' || status === 'known') known?.add(scope, session);
+    if (status === 'queued' || status === 'known') known?.set(name, true, 1);
     return status !== 'full';
   } catch (error) {
     result.failed++;

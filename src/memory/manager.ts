@@ -26,12 +26,11 @@ import {
 import type { Page, PageOptions, SnapshotStore } from '../store/contract.ts';
 import { itemsOf } from '../store/list/items-of.ts';
 import type { Memory, MemoryErasure, MemoryJob, MemoryScopeId } from '../store/memory/contract.ts';
-import { tenantScopeKey } from '../store/memory/scope.ts';
 import { LruCache } from '../store/parts/lru-cache.ts';
 import { Attachment } from './attach/attach.ts';
 import { readSession, sourceOfSession } from './pipeline/ingest/read-session.ts';
 import type { AttachedMemory, AttachOptions } from './attach/types.ts';
-import { backfillSessions, type BackfillOptions, type BackfillResult, type BackfillTools } from './backfill.ts';
+import { backfillSessions, type BackfillOptions, type BackfillResult } from './backfill.ts';
 import { evaluateExtraction } from './evaluate.ts';
 import { evaluateTasks, type TaskEvaluation, type TaskScores } from './evaluate-tasks.ts';
 import { noteOutcome, removeMemory, restoreMemory } from './pipeline/commit/change-memory.ts';
@@ -43,7 +42,6 @@ import { approveText, discardText, waitingTexts } from './rights/review.ts';
 import { checkIngest } from './pipeline/ingest/check-ingest.ts';
 import { addJobs, type Enqueued, type IngestWhile } from './pipeline/ingest/ingest.ts';
 import { markAsRead, rangesOf, withoutLearned } from './pipeline/ingest/mark-as-read.ts';
-import { KnownSessions } from './pipeline/jobs/known-sessions.ts';
 import { managedJobsOf, type ManagedJobs, type MemorySessions } from './pipeline/jobs/process-jobs.ts';
 import { MemoryWorker } from './pipeline/jobs/worker.ts';
 import { checkCall, type Pipeline } from './pipeline/pipeline.ts';
@@ -51,7 +49,7 @@ import { discardJob } from './pipeline/jobs/discard-job.ts';
 import { exportScope, exportWaiting } from './rights/export.ts';
 import { SourceRemoval, waitingSources, type ForgottenSource } from './rights/forget.ts';
 import { checkPolicy, pruneScope, type PrunedMemories } from './rights/prune.ts';
-import { memoryScope, scopeFor, targetOf, type MemoryScope, type ScopeTarget } from './scopes.ts';
+import { memoryScope, scopeFor, targetOf, tenantKeyOf, type MemoryScope } from './scopes.ts';
 import { SYSTEM_CLOCK } from './search/deadline.ts';
 import { MemorySearch } from './search/memory-search.ts';
 import type { MemorySearchRequest, MemorySearchResult } from './search/types.ts';
@@ -75,6 +73,8 @@ const NEAREST = 10;
 const LEAST_SAVED = 20;
 /** The most scopes for which a process keeps the uses of memories until a commit writes them. */
 const MOST_USED_SCOPES = 10_000;
+/** The most idle sessions that a process remembers as read or enqueued, so that it need not read them until they change. */
+const MOST_KNOWN_SESSIONS = 10_000;
 
 /** Less than the 10 seconds that Cloud Run leaves an instance after SIGTERM. */
 const CLOSE_MS = 8_000;
@@ -100,17 +100,10 @@ export class MemoryManager {
   /** The stores of the agents with this memory, and their sessions. */
   readonly #places = { stores: new Set<SnapshotStore>(), sessions: new Set<MemorySessions>() };
   /** Tracked until the worker is awake, because the caller of a trigger does not await it. */
-  readonly #ingestWhile: IngestWhile = (...of) => this.#track(this.#ingest(...of));
-  readonly #backfillTools: BackfillTools = {
-    check: (options) => this.#checkIngest(options),
-    ingest: this.#ingestWhile,
-  };
+  readonly #ingestWhile: IngestWhile = (...of) => this.#worker.track(this.#ingest(...of));
   readonly #jobs: ManagedJobs;
-  /** Enqueues and saves of an index that have not ended. */
-  readonly #running = new Set<Promise<unknown>>();
   readonly #uses = new LruCache<Map<string, string>>(MOST_USED_SCOPES);
   #refused = 0;
-  #isClosed = false;
 
   /** @internal */
   constructor(ai: Generates, options: MemoryManagerOptions) {
@@ -133,14 +126,12 @@ export class MemoryManager {
       clock: { ...SYSTEM_CLOCK, now: this.#pipeline.now },
     });
     this.#worker = new MemoryWorker(this.#pipeline);
-    const known = new KnownSessions((scope) => this.#keyOf(scope));
-    const enqueue: IngestWhile = (...of) => this.#enqueue(...of);
+    const known = new LruCache<true>(MOST_KNOWN_SESSIONS);
     this.#jobs = {
       sessions: this.#places.sessions,
       onIdleMs: settings.triggers.onIdleMs,
-      backfill: (of) => backfillSessions({ ...this.#backfillTools, ingest: enqueue, known }, of),
-      attempt: (...of) => this.#worker.attempt(...of),
-      settled: (of) => this.#worker.settled(of),
+      backfill: (of) => this.#backfill(of, (...one) => this.#enqueue(...one), known),
+      worker: this.#worker,
     };
     for (const holder of [ai.registry, this]) managedJobsOf(holder).add(this.#jobs);
   }
@@ -204,7 +195,7 @@ export class MemoryManager {
     const isWanted = async () =>
       (!procedure || (await this.#pipeline.isSuccess!({ scope, sourceId: source!.id, messages: messages! }))) &&
       (!isThere || (await isThere()));
-    return this.#track(addJobs(this.#pipeline, options, isWanted));
+    return this.#worker.track(addJobs(this.#pipeline, options, isWanted));
   }
 
   #checkIngest(options: IngestOptions): void {
@@ -348,7 +339,7 @@ export class MemoryManager {
      */
     approve: async (options: ScopeOption & { id: string }): Promise<IngestResult> => {
       const work = checkCall('quarantine.approve', options, { id: isText }, ['id']);
-      const result = await this.#track(approveText(this.#pipeline, work, options.id));
+      const result = await this.#worker.track(approveText(this.#pipeline, work, options.id));
       return this.#workOn(work.scope, result, this.#pipeline.worker);
     },
     /** Removes a text for good. */
@@ -414,7 +405,7 @@ export class MemoryManager {
       const sessions = await rangesOf(work, this.#places, { sessionId: source });
       await markAsRead(this.#pipeline, work, sessions, withoutLearned);
     }
-    return this.#removalOf(work, source, snapshotIds).run();
+    return new SourceRemoval(this.#pipeline, work, { sourceId: source, snapshotIds }, this.#worker).run();
   }
 
   /**
@@ -425,14 +416,9 @@ export class MemoryManager {
    */
   async eraseWaiting(options: ScopeOption & { sources: readonly string[] }): Promise<void> {
     const work = checkCall('eraseWaiting', options, { sources: isListOf(isString, 'ids') }, ['sources']);
-    const { sources } = options;
     const waiting = await waitingSources(this.#pipeline, work);
-    for (const source of sources) if (waiting.has(source)) await this.#removalOf(work, source, undefined).runWaiting();
-  }
-
-  #removalOf(work: ScopeTarget, sourceId: string, snapshotIds: readonly string[] | undefined): SourceRemoval {
-    const removeJob: MemoryWorker['remove'] = (...of) => this.#worker.remove(...of);
-    return new SourceRemoval(this.#pipeline, work, { sourceId, snapshotIds }, removeJob);
+    for (const sourceId of options.sources.filter((source) => waiting.has(source)))
+      await new SourceRemoval(this.#pipeline, work, { sourceId }, this.#worker).runWaiting();
   }
 
   /**
@@ -510,7 +496,7 @@ export class MemoryManager {
    */
   async erase(options: ScopeOption): Promise<MemoryErasure> {
     const work = checkCall('erase', options);
-    this.#uses.delete(this.#keyOf(work.scope));
+    this.#uses.delete(tenantKeyOf(this.store, work.scope));
     // Read before, so that a turn that ends meanwhile can hardly learn what is to be erased.
     const errors: unknown[] = [];
     const sessions = await rangesOf(work, this.#places, { onError: (error) => errors.push(error) });
@@ -528,7 +514,12 @@ export class MemoryManager {
    */
   async backfill(options: BackfillOptions): Promise<BackfillResult> {
     this.#assertOpen();
-    return backfillSessions(this.#backfillTools, options);
+    return this.#backfill(options, this.#ingestWhile);
+  }
+
+  #backfill(options: BackfillOptions, ingest: IngestWhile, known?: LruCache<true>): Promise<BackfillResult> {
+    const { store } = this;
+    return backfillSessions({ store, check: (of) => this.#checkIngest(of), ingest, known }, options);
   }
 
   /**
@@ -557,10 +548,7 @@ export class MemoryManager {
 
   /** Resolves when this process enqueues nothing, works on no job and saves no index. */
   async settled(): Promise<void> {
-    do {
-      await Promise.allSettled(this.#running);
-      await this.#worker.settled();
-    } while (this.#running.size > 0);
+    await this.#worker.settled();
   }
 
   /**
@@ -568,13 +556,8 @@ export class MemoryManager {
    * for work that does not end, because a store or a function of the application does not answer.
    */
   async close(): Promise<void> {
-    this.#isClosed = true;
     for (const holder of [this.#pipeline.ai.registry, this]) managedJobsOf(holder).delete(this.#jobs);
-    const end = async () => {
-      await this.#worker.close();
-      await this.settled();
-    };
-    await withinTime('Its work', CLOSE_MS, undefined, end).catch(() => {
+    await withinTime('Its work', CLOSE_MS, undefined, () => this.#worker.close()).catch(() => {
       logger.warn(
         'The memory manager was closed, and some of its work goes on: a store or a function does not answer.',
       );
@@ -642,11 +625,11 @@ export class MemoryManager {
     const saving = this.#search.saveIndex(id, options, LEAST_SAVED).catch((error: unknown) => {
       logger.warn(`The index of a memory scope was not saved; searches build it anew. ${describeThrown(error)}`);
     });
-    void this.#track(saving);
+    void this.#worker.track(saving);
   }
 
   #usesOf(scope: MemoryScope): Map<string, string> {
-    const key = this.#keyOf(scope);
+    const key = tenantKeyOf(this.store, scope);
     const known = this.#uses.get(key);
     if (known) return known;
     const uses = new Map<string, string>();
@@ -654,21 +637,8 @@ export class MemoryManager {
     return uses;
   }
 
-  #keyOf(scope: MemoryScope): string {
-    const { id, options } = targetOf(scope);
-    return tenantScopeKey(this.store, id, options);
-  }
-
-  /** Lets {@link MemoryManager.settled} wait for the work. */
-  #track<T>(work: Promise<T>): Promise<T> {
-    this.#running.add(work);
-    const end = () => this.#running.delete(work);
-    work.then(end, end);
-    return work;
-  }
-
   #assertOpen(): void {
-    if (this.#isClosed) throw closed('memory manager');
+    if (this.#worker.isClosed) throw closed('memory manager');
   }
 }
 

@@ -1,7 +1,7 @@
 import { GenkitError, type ActionContext } from 'genkit';
 import { addressTo, invalidArgument } from '../errors.ts';
-import type { MemoryScopeId } from '../store/memory/contract.ts';
-import { memoryScopeKey } from '../store/memory/scope.ts';
+import type { MemoryScopeId, MemoryStore } from '../store/memory/contract.ts';
+import { memoryScopeKey, tenantScopeKey } from '../store/memory/scope.ts';
 
 /**
  * Identifies the memories that a call reads and writes: those of a user, a session or an app. Only the server makes scopes, from an
@@ -57,6 +57,12 @@ export function targetOf(scope: MemoryScope): ScopeTarget {
   const target = typeof scope === 'object' && scope !== null ? minted.get(scope) : undefined;
   if (target) return target;
   throw invalidArgument('This is no scope: pass what memory.scopeFor or memoryScope returned, never text or data.');
+}
+
+/** A text for each scope of each tenant of a store: for maps. */
+export function tenantKeyOf(store: Pick<MemoryStore, 'tenant'>, scope: MemoryScope): string {
+  const { id, options } = targetOf(scope);
+  return tenantScopeKey(store, id, options);
 }
 
 /** The scope of the given kind for the caller. */

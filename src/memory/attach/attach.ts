@@ -4,9 +4,8 @@ import { describeThrown, failedPrecondition, invalidArgument, quote } from '../.
 import { checkOptions, isBoolean, isObject, isText, LONGEST_TIMER_MS } from '../../store/check-options.ts';
 import type { StartedSearch } from '../../session/turn-memory.ts';
 import type { SnapshotStore } from '../../store/contract.ts';
-import { tenantScopeKey } from '../../store/memory/scope.ts';
 import type { MemoryManager } from '../manager.ts';
-import { scopeFor, targetOf, type MemoryScope } from '../scopes.ts';
+import { scopeFor, tenantKeyOf, type MemoryScope } from '../scopes.ts';
 import type { IngestWhile } from '../pipeline/ingest/ingest.ts';
 import { readSession, type SessionToLearn } from '../pipeline/ingest/read-session.ts';
 import type { MemorySessions } from '../pipeline/jobs/process-jobs.ts';
@@ -173,8 +172,7 @@ export class Attachment implements AttachedMemory {
   }
 
   #keyOf(scope: MemoryScope, sessionId: string): string {
-    const { id, options } = targetOf(scope);
-    return JSON.stringify([tenantScopeKey(this.#manager.store, id, options), sessionId]);
+    return JSON.stringify([tenantKeyOf(this.#manager.store, scope), sessionId]);
   }
 
   /** The caller's scopes. Without a user there is no user scope, without a session no session scope. */

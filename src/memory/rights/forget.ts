@@ -56,7 +56,7 @@ export interface ForgottenSource {
 /** A source to forget, or only its statements from some snapshots. */
 interface Forgotten {
   readonly sourceId: string;
-  readonly snapshotIds: readonly string[] | undefined;
+  readonly snapshotIds?: readonly string[] | undefined;
 }
 
 /** By the id of a removed memory, its `supersededBy`. */
@@ -76,7 +76,7 @@ export class SourceRemoval {
   readonly #pipeline: Pipeline;
   readonly #work: ScopeTarget;
   readonly #forgotten: Forgotten;
-  readonly #removeJob: MemoryWorker['remove'];
+  readonly #worker: MemoryWorker;
   /** `undefined`: there is no model, or it does not answer. */
   #ask: AskModel | undefined;
   readonly #jobIds: string[] = [];
@@ -84,11 +84,11 @@ export class SourceRemoval {
   /** Memories that were made again, by what they were made of: a plan that is made again does not ask the model again. */
   readonly #made = new Map<string, PutMemory>();
 
-  constructor(pipeline: Pipeline, work: ScopeTarget, forgotten: Forgotten, removeJob: MemoryWorker['remove']) {
+  constructor(pipeline: Pipeline, work: ScopeTarget, forgotten: Forgotten, worker: MemoryWorker) {
     this.#pipeline = pipeline;
     this.#work = work;
     this.#forgotten = forgotten;
-    this.#removeJob = removeJob;
+    this.#worker = worker;
     this.#ask = modelAsker(pipeline);
   }
 
@@ -136,7 +136,7 @@ export class SourceRemoval {
     // The last one first, so that no worker begins another one meanwhile.
     for (const job of jobs.toReversed()) {
       const deadline = this.#pipeline.now() + 2 * this.#pipeline.limits.leaseMs;
-      while (!(await this.#removeJob(job, options))) {
+      while (!(await this.#worker.remove(job, options))) {
         if (this.#pipeline.now() > deadline)
           throw unavailable('A worker still reads the source: try again in a moment.');
         await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));

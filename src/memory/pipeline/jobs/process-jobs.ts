@@ -28,10 +28,7 @@ export interface ManagedJobs {
   readonly onIdleMs: Required<MemoryTriggers>['onIdleMs'];
   /** Enqueues the jobs of sessions, and does not wake the worker. */
   readonly backfill: (options: BackfillOptions) => Promise<BackfillResult>;
-  /** One attempt at one job of a tenant; `undefined` when none is due. */
-  readonly attempt: MemoryWorker['attempt'];
-  /** Resolves when this process works on no job of a tenant. */
-  readonly settled: MemoryWorker['settled'];
+  readonly worker: MemoryWorker;
 }
 
 type Managing = object & { [MANAGED]?: Set<ManagedJobs> };
@@ -73,7 +70,7 @@ export async function processMemoryJobs(
   const result: ProcessMemoryJobsResult = { done: 0, failed: 0, dead: 0, found: 0 };
   const end = Date.now() + withinMs;
   const errors: unknown[] = [];
-  for (const { sessions, onIdleMs, backfill, attempt, settled } of openJobs(ai)) {
+  for (const { sessions, onIdleMs, backfill, worker } of openJobs(ai)) {
     const idleMs = onIdleMs || IDLE_MS;
     const isIdle = ({ updatedAt }: SessionSummary) => Date.now() - Date.parse(updatedAt) >= idleMs;
     for (const { store, agents, scopeOf } of sessions) {
@@ -89,7 +86,7 @@ export async function processMemoryJobs(
     }
     try {
       while (Date.now() < end) {
-        const made = await attempt({ context });
+        const made = await worker.attempt({ context });
         if (!made) break;
         if (made.attempt !== 'lost') result[made.attempt]++;
       }
@@ -97,7 +94,7 @@ export async function processMemoryJobs(
       errors.push(error);
     }
     // The worker of this process may have taken some of the jobs.
-    await settled({ context });
+    await worker.settled({ context });
   }
   if (errors.length > 0) throw errors[0];
   return result;

@@ -51,8 +51,8 @@ export class MemoryWorker {
   readonly #pipeline: Pipeline;
   readonly #owner = randomUUID();
   readonly #tenants = new Map<string, TenantWork>();
-  /** The running work, with its tenant. */
-  readonly #running = new Map<Promise<unknown>, string>();
+  /** The work that has not ended, with the tenant whose jobs it is about. */
+  readonly #running = new Map<Promise<unknown>, string | undefined>();
   /** Aborts the run of a job, by its id. */
   readonly #runs = new Map<string, AbortController>();
   /** Jobs that were dropped. */
@@ -64,21 +64,25 @@ export class MemoryWorker {
     this.#pipeline = pipeline;
   }
 
+  get isClosed(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
   /** Works on the jobs of a tenant, if this process works in the background, until none is due. */
   wake(options: MemoryStoreOptions): void {
-    if (!this.#pipeline.worker || this.#closing.signal.aborted) return;
+    if (!this.#pipeline.worker || this.isClosed) return;
     const tenant = this.#pipeline.store.tenant(options);
     const work = this.#workOf(tenant, options);
     work.isWanted = true;
     if (work.loops >= MOST_AT_ONCE) return;
     work.loops++;
-    void this.#track(tenant, this.#loop(tenant, work));
+    void this.track(this.#loop(tenant, work), tenant);
   }
 
   /** One attempt at one job; `undefined` when none is due. */
   async attempt(options: MemoryStoreOptions): Promise<{ attempt: Attempt; job: MemoryJob } | undefined> {
-    if (this.#closing.signal.aborted) return undefined;
-    return this.#track(this.#pipeline.store.tenant(options), this.#attempt(options));
+    if (this.isClosed) return undefined;
+    return this.track(this.#attempt(options), this.#pipeline.store.tenant(options));
   }
 
   async #attempt(
@@ -110,8 +114,8 @@ export class MemoryWorker {
       if (open.size === 0 && this.#tenants.has(tenant)) this.wake(options);
       return made;
     };
-    while (open.size > 0 && !this.#closing.signal.aborted) {
-      if (await this.#track(tenant, attempt())) continue;
+    while (open.size > 0 && !this.isClosed) {
+      if (await this.track(attempt(), tenant)) continue;
       const { items: jobs } = await this.#pipeline.store.listJobs({ ...options, scope, limit: 1000 });
       for (const id of open) {
         const state = jobs.find((job) => job.id === id)?.state;
@@ -147,7 +151,7 @@ export class MemoryWorker {
     }
   }
 
-  /** Resolves when no work is running: of the tenant of `options`, by default of all. */
+  /** Resolves when no work is running: on the jobs of the tenant of `options`, by default of any kind. */
   async settled(options?: MemoryStoreOptions): Promise<void> {
     const tenant = options && this.#pipeline.store.tenant(options);
     for (;;) {
@@ -157,14 +161,19 @@ export class MemoryWorker {
     }
   }
 
-  /** Interrupts the running jobs and gives them back. Their interrupted attempts do not count. */
+  /** Interrupts the running jobs and gives them back, and waits for all other work. The interrupted attempts do not count. */
   async close(): Promise<void> {
     this.#closing.abort(new GenkitError({ status: 'CANCELLED', message: 'The memory manager was closed.' }));
     for (const { nextWake } of this.#tenants.values()) clearTimeout(nextWake?.timer);
     await this.settled();
   }
 
-  #track<T>(tenant: string, work: Promise<T>): Promise<T> {
+  /**
+   * Lets {@link MemoryWorker.settled} and `close` wait for the work.
+   *
+   * @param tenant The tenant whose jobs it works on. Default: it works on none.
+   */
+  track<T>(work: Promise<T>, tenant?: string): Promise<T> {
     this.#running.set(work, tenant);
     const end = () => this.#running.delete(work);
     work.then(end, end);
@@ -173,7 +182,7 @@ export class MemoryWorker {
 
   async #loop(tenant: string, work: TenantWork): Promise<void> {
     try {
-      while (work.isWanted && !this.#closing.signal.aborted) {
+      while (work.isWanted && !this.isClosed) {
         work.isWanted = false;
         while (await this.attempt(work.options));
       }
@@ -220,7 +229,7 @@ export class MemoryWorker {
       if (outcome === 'dropped') this.#dropped.set(job.id, true, 1);
       return outcome === 'dropped' ? 'done' : outcome;
     } catch (error) {
-      if (this.#closing.signal.aborted) {
+      if (this.isClosed) {
         // The interrupted attempt does not count.
         await this.#change(job, options, { to: 'waiting', attempts: Math.max(0, job.attempts - 1) });
         return 'failed';
@@ -285,7 +294,7 @@ export class MemoryWorker {
 
   /** Wakes up at a time, if this process works in the background. */
   #wakeAt(due: number, options: MemoryStoreOptions): void {
-    if (!this.#pipeline.worker || this.#closing.signal.aborted) return;
+    if (!this.#pipeline.worker || this.isClosed) return;
     const work = this.#workOf(this.#pipeline.store.tenant(options), options);
     if (work.nextWake && work.nextWake.at <= due) return;
     clearTimeout(work.nextWake?.timer);
