@@ -107,7 +107,7 @@ async function ingestSession(
   // Another name after each change of the session.
   const name = JSON.stringify([tenantKeyOf(memories, scope), sessionId, leafId, updatedAt]);
   if (known?.get(name)) return true;
-  check({ scope, extract, messages: [] });
+  check({ scope, extract, source: { id: sessionId }, messages: [] });
   try {
     const snapshot = await lastEnded(store, await store.getSnapshot({ sessionId, context }), { context });
     const messages = snapshot?.state?.messages ?? [];

@@ -163,12 +163,10 @@ export class MemoryManager {
    *   a session when no agent with a store has this memory; `NOT_FOUND` when the scope has no such session.
    */
   async ingest(options: IngestOptions): Promise<IngestResult> {
-    return options?.sessionId === undefined ? this.#ingest(options) : this.#ingestSession(options, options.sessionId);
-  }
-
-  async #ingestSession(options: IngestOptions, sessionId: string): Promise<IngestResult> {
-    const { scope, memories } = options;
-    if (memories || options.messages) throw invalidArgument("'sessionId' is in place of 'messages' and 'memories'.");
+    if (options?.sessionId === undefined) return this.#ingest(options);
+    this.#checkIngest(options);
+    const { sessionId, ...others } = options;
+    const { scope } = others;
     if (this.#places.stores.size === 0)
       throw failedPrecondition('To read a session, an agent needs this memory, and a store that lists sessions.');
     const read = async () => {
@@ -180,8 +178,8 @@ export class MemoryManager {
     };
     const session = await read();
     if (!session) throw notFound(`There is no session ${quote(sessionId)}.`);
-    const source = { ...sourceOfSession(session), ...options.source, sessionId };
-    return this.#ingest({ ...options, source, messages: session.messages }, async () => (await read()) !== undefined);
+    const source = { ...sourceOfSession(session), ...others.source, sessionId };
+    return this.#ingest({ ...others, source, messages: session.messages }, async () => (await read()) !== undefined);
   }
 
   async #ingest(options: IngestOptions, isThere?: () => Promise<boolean>): Promise<IngestResult> {
@@ -191,11 +189,7 @@ export class MemoryManager {
 
   async #enqueue(options: IngestOptions, isThere?: () => Promise<boolean>): Promise<Enqueued> {
     this.#checkIngest(options);
-    const { scope, source, messages, procedure } = options;
-    const isWanted = async () =>
-      (!procedure || (await this.#pipeline.isSuccess!({ scope, sourceId: source!.id, messages: messages! }))) &&
-      (!isThere || (await isThere()));
-    return this.#worker.track(addJobs(this.#pipeline, options, isWanted));
+    return this.#worker.track(addJobs(this.#pipeline, options, isThere));
   }
 
   #checkIngest(options: IngestOptions): void {

@@ -12,6 +12,7 @@ import {
   isTime,
   type OptionCheck,
 } from '../../../store/check-options.ts';
+import { assertId } from '../../../snapshot/ids.ts';
 import type { IngestOptions, IngestSource } from '../../types.ts';
 import { checkCall } from '../pipeline.ts';
 import { checkFacts, isJson } from '../records/check-facts.ts';
@@ -45,8 +46,14 @@ const ROLES = new Set<unknown>(['user', 'model', 'tool', 'system']);
  */
 export function checkIngest(options: IngestOptions, { model, extract, app, isSuccess }: MemorySettings): void {
   checkCall('ingest', options, INGEST);
-  const { scope, source, messages, memories, procedure } = options;
+  const { scope, source, messages, memories, sessionId, procedure } = options;
   checkOptions('ingest: source', source, SOURCE);
+  if (sessionId === undefined) {
+    if (!source) throw invalidArgument("ingest needs a 'source', or a 'sessionId'.");
+    assertId(source.id, 'source id');
+  }
+  if ([messages, memories, sessionId].filter((given) => given !== undefined).length !== 1)
+    throw invalidArgument("ingest needs one of 'messages', 'memories' and 'sessionId'.");
   if (memories !== undefined) checkFacts('ingest: memories', memories);
   if (messages !== undefined) checkMessages('ingest: messages', messages);
   if (scope.kind === 'app' && !app) {
@@ -55,14 +62,14 @@ export function checkIngest(options: IngestOptions, { model, extract, app, isSuc
     );
   }
   const isVerbatim = options.extract === 'verbatim';
-  if (messages && !isVerbatim && !procedure && model === undefined && extract === undefined)
+  if (!memories && !isVerbatim && !procedure && model === undefined && extract === undefined)
     throw failedPrecondition('To learn from messages, memoryManager needs a model, or extract.');
   if (!procedure) return;
   if (isVerbatim) throw invalidArgument("A procedure can't be made 'verbatim': leave out extract.");
   if (model === undefined) throw failedPrecondition('A procedure is made by a model: give memoryManager one.');
   if (!isSuccess)
     throw failedPrecondition('Procedures are made of sessions that were a success: give memoryManager isSuccess.');
-  if (!messages) throw invalidArgument("A procedure is made of 'messages' or a 'sessionId'.");
+  if (memories) throw invalidArgument("A procedure is made of 'messages' or a 'sessionId'.");
 }
 
 /** @throws `INVALID_ARGUMENT` naming the position. */

@@ -1,6 +1,4 @@
-import { invalidArgument } from '../../../errors.ts';
 import type { Json } from '../../../json/value.ts';
-import { assertId } from '../../../snapshot/ids.ts';
 import type { IngestOptions, IngestResult } from '../../types.ts';
 import { toFact } from '../records/check-facts.ts';
 import { beginEpoch, readLearningState } from '../records/learning-state.ts';
@@ -24,18 +22,19 @@ export interface Enqueued extends IngestResult {
 }
 
 /**
- * Adds jobs for the messages or facts that were not read yet.
+ * Adds jobs for the messages or facts that were not read yet; a procedure only if the application calls the session a success.
  *
- * @param isWanted Whether to learn; called only if something is new.
+ * @param options Checked.
+ * @param isThere As of {@link IngestWhile}; called only if something is new.
  */
 export async function addJobs(
   pipeline: Pipeline,
   options: IngestOptions,
-  isWanted: () => Promise<boolean>,
+  isThere: () => Promise<boolean> = async () => true,
 ): Promise<Enqueued> {
-  const { scope } = options;
+  const { scope, messages, procedure } = options;
   const work = targetOf(scope);
-  const source = sourceOf(pipeline, options);
+  const source: JobSource = { ...options.source!, at: new Date(options.source!.at ?? pipeline.now()).toISOString() };
   const { consent, note, epoch } = await beginEpoch(pipeline, work, source.id);
   if (consent === 'off') {
     pipeline.report({ type: 'no-consent', scope, sourceId: source.id });
@@ -46,7 +45,8 @@ export async function addJobs(
   const inputs = planned.flatMap(({ parts }) => parts);
   const deadIds = planned.flatMap((one) => one.deadIds);
   if (inputs.length === 0) return { status: 'known', jobIds: [], openIds: deadIds };
-  if (!(await isWanted())) return { status: 'known', jobIds: [], openIds: [] };
+  const isWanted = !procedure || (await pipeline.isSuccess!({ scope, sourceId: source.id, messages: messages! }));
+  if (!isWanted || !(await isThere())) return { status: 'known', jobIds: [], openIds: [] };
   const enqueued = await enqueue(pipeline, work, { inputs, epoch });
   return { ...enqueued, openIds: [...deadIds, ...enqueued.openIds] };
 }
@@ -122,13 +122,4 @@ export async function redactedInputs(
       messages: await Promise.all(input.messages.map((message) => redactMessage(message, redact))),
     })),
   );
-}
-
-function sourceOf({ now }: Pipeline, { source, memories, messages }: IngestOptions): JobSource {
-  if (!source) throw invalidArgument("ingest needs a 'source', or a 'sessionId'.");
-  assertId(source.id, 'source id');
-  if ((memories === undefined) === (messages === undefined)) {
-    throw invalidArgument("ingest needs one of 'messages', 'memories' and 'sessionId'.");
-  }
-  return { ...source, at: new Date(source.at ?? now()).toISOString() };
 }
