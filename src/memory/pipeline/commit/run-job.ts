@@ -1,4 +1,3 @@
-import { GenkitError } from 'genkit';
 import { isAborted } from '../../../errors.ts';
 import { cutByBytes, jsonBytes } from '../../../json/size.ts';
 import type {
@@ -13,6 +12,7 @@ import type { MemoryChangeCounts } from '../../types.ts';
 import { consolidate, type Consolidated } from '../consolidate/consolidate.ts';
 import { modelAsker, vectorsOf } from '../ask-model.ts';
 import type { Candidate } from '../records/candidate.ts';
+import { commitPlan, type CommitPlan } from '../records/commit-plan.ts';
 import { learn, type LearnContext, type Learned } from '../extract/learn.ts';
 import {
   readLearningState,
@@ -41,16 +41,14 @@ const MOST_CANDIDATES = 30;
 /** The most bytes of the memories of a commit, and of its quarantined texts: a store takes 2 MiB in all, and 512 KiB a note. */
 const MOST_PUT_BYTES = 768 * 1024;
 const MOST_TEXT_BYTES = 256 * 1024;
-/** The most commits of one attempt that are refused because of other commits. Then the attempt fails. */
-const MOST_REFUSED = 20;
 /**
  * A use is written only if the memory was last written this long before it, because each write is a revision with all sources. `updatedAt`
  * is at least as late as `lastUsedAt`.
  */
 const USE_INTERVAL_MS = 86_400_000;
 
-/** How a run ended. `dropped`: nothing may be kept. `lost`: another worker has the job. */
-export type JobOutcome = 'done' | 'dropped' | 'lost';
+/** How a run ended. `dropped`: nothing may be kept. */
+export type JobOutcome = 'done' | 'dropped';
 
 /** Why a job is removed without a further commit of memories. */
 type DropReason = 'erased' | 'no-consent' | 'forgotten' | 'known';
@@ -77,8 +75,10 @@ interface Step {
   readonly hasMore: boolean;
 }
 
-/** How a step ended. `refused`: other writers have changed the scope. */
-type StepOutcome = 'done' | 'more' | 'refused';
+interface JobPlan extends CommitPlan {
+  /** Called after the commit. Returns how the run ended; `undefined`: the job has more to do. */
+  readonly finish: () => JobOutcome | undefined;
+}
 
 /** Carries out a job that a worker holds: from the guard to the commit that removes the job. */
 export class JobRun {
@@ -106,28 +106,25 @@ export class JobRun {
   }
 
   async run(): Promise<JobOutcome> {
-    const { job, signal, scope } = this.#work;
-    const uses = this.#pipeline.usesOf(scope);
+    const uses = this.#pipeline.usesOf(this.#work.scope);
     for (const [used, at] of Object.entries(this.#input.uses ?? {}))
       if (at > (uses.get(used) ?? '')) uses.set(used, at);
-    for (let refused = 0, refusedAt = -1; refused < MOST_REFUSED;) {
-      const state = await readLearningState(this.#pipeline, this.#work, job.sourceId, job.id);
-      const [input, ...later] = this.#unread(state.note);
-      const reason = this.#reasonToDrop(state) ?? (input ? undefined : this.#reasonToSkip(state.note));
-      if (reason !== undefined) return this.#drop(reason, state);
-      // The commit was refused although the scope has not changed, so this worker has lost the job.
-      if (state.revision === refusedAt) return 'lost';
-      const made = await this.#step(state, input!, later.length > 0);
-      if (made === 'done') return made;
-      if (made === 'more') continue;
-      signal.throwIfAborted();
-      refused++;
-      refusedAt = state.revision;
+    for (;;) {
+      const { finish } = await commitPlan(this.#pipeline, this.#work, () => this.#plan());
+      const outcome = finish();
+      if (outcome !== undefined) return outcome;
     }
-    throw new GenkitError({
-      status: 'ABORTED',
-      message: `Other writers changed the scope in each of ${MOST_REFUSED} commits. The job is tried again later.`,
-    });
+  }
+
+  async #plan(): Promise<JobPlan> {
+    const { job, signal } = this.#work;
+    signal.throwIfAborted();
+    const state = await readLearningState(this.#pipeline, this.#work, job.sourceId, job.id);
+    const [input, ...later] = this.#unread(state.note);
+    const reason = this.#reasonToDrop(state) ?? (input ? undefined : this.#reasonToSkip(state.note));
+    if (reason === undefined) return this.#commitOf(await this.#step(state, input!, later.length > 0));
+    const outcome = await this.#drop(reason, state);
+    return { revision: state.revision, steps: [], finish: () => outcome };
   }
 
   #reasonToDrop({ consent, epoch }: LearningState): DropReason | undefined {
@@ -173,8 +170,8 @@ export class JobRun {
     return outcome;
   }
 
-  /** Learns from a part, or takes what an earlier commit left of it, and makes one commit. */
-  async #step(state: LearningState, input: JobInput, hasMore: boolean): Promise<StepOutcome> {
+  /** Learns from a part, or takes what an earlier commit left of it, and compares as much as fits into a commit. */
+  async #step(state: LearningState, input: JobInput, hasMore: boolean): Promise<Step> {
     const { summary, profile, limits } = this.#pipeline;
     const derived = summary || profile ? await readDerived(this.#pipeline, this.#work) : {};
     const part = partKey(input);
@@ -192,7 +189,7 @@ export class JobRun {
       quarantined: laterTexts.flat(),
       invalidated: invalidated + compared.working.counts.invalidated,
     };
-    return this.#commit({ state, input, learned, compared, waiting, rest, derived, hasMore });
+    return { state, input, learned, compared, waiting, rest, derived, hasMore };
   }
 
   /**
@@ -219,15 +216,15 @@ export class JobRun {
   }
 
   /**
-   * Commits the result with the profile, and keeps what remains in a note, so that the model finds the facts only once. The last commit of a
+   * The commit of the result with the profile. Keeps what remains in a note, so that the model finds the facts only once. The last commit of a
    * part also writes what was read, and the last one of all removes the job.
    */
-  async #commit(step: Step): Promise<StepOutcome> {
+  async #commitOf(step: Step): Promise<JobPlan> {
     const { state, input, learned, compared, waiting, rest, derived, hasMore } = step;
     const isPartDone = rest.candidates.length === 0 && rest.quarantined.length === 0;
     const isLast = isPartDone && !hasMore;
-    const { store, now, report, saveIndex, usesOf } = this.#pipeline;
-    const { scope, id, options, job, guard } = this.#work;
+    const { now, report, saveIndex, usesOf } = this.#pipeline;
+    const { scope, job, guard } = this.#work;
     const { working, quarantined, puts } = compared;
     const at = new Date(now()).toISOString();
     const texts = [...waiting, ...quarantined.map((one) => ({ ...one, at, source: input.source }))];
@@ -242,24 +239,20 @@ export class JobRun {
       ...(isPartDone && !state.split ? [] : [left]),
       ...(await derivedNotes(this.#pipeline, this.#work, input.isApproved ? undefined : guard, derived, news)),
     ];
-    const hold = { ...this.#hold, keep: !isLast };
-    try {
-      await store.commit(id, operations, { ...options, expectedRevision: state.revision, job: hold, now: now() });
-    } catch (error) {
-      if (isAborted(error)) return 'refused';
-      throw error;
-    }
-    // The next step reads what remains from the note. If that is gone, another worker has finished the part, or its source was forgotten.
-    const noted: SplitJob = { ...rest, candidates: [], quarantined: [] };
-    this.#rest = isPartDone ? undefined : isKept ? noted : rest;
-    for (const { memory } of puts) usesOf(scope).delete(memory.id);
-    const ignored = working.counts.ignored + (learned?.ignored ?? 0);
-    const counts = { ...working.counts, ignored, quarantined: texts.length };
-    for (const [name, count] of Object.entries(counts)) this.#counts[name as keyof MemoryChangeCounts] += count;
-    saveIndex(scope);
-    if (!isLast) return 'more';
-    report({ type: 'committed', scope, sourceId: job.sourceId, jobId: job.id, changes: this.#counts });
-    return 'done';
+    const finish = () => {
+      // The next step reads what remains from the note. If that is gone, another worker has finished the part, or its source was forgotten.
+      const noted: SplitJob = { ...rest, candidates: [], quarantined: [] };
+      this.#rest = isPartDone ? undefined : isKept ? noted : rest;
+      for (const { memory } of puts) usesOf(scope).delete(memory.id);
+      const ignored = working.counts.ignored + (learned?.ignored ?? 0);
+      const counts = { ...working.counts, ignored, quarantined: texts.length };
+      for (const [name, count] of Object.entries(counts)) this.#counts[name as keyof MemoryChangeCounts] += count;
+      saveIndex(scope);
+      if (!isLast) return undefined;
+      report({ type: 'committed', scope, sourceId: job.sourceId, jobId: job.id, changes: this.#counts });
+      return 'done';
+    };
+    return { revision: state.revision, job: { ...this.#hold, keep: !isLast }, steps: [operations], finish };
   }
 
   /** Writes the changed memories with their vectors, and the last use of others. */

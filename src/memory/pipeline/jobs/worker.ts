@@ -227,7 +227,7 @@ export class MemoryWorker {
     try {
       const outcome = await new JobRun(this.#pipeline, job, { owner: this.#owner, signal, options }).run();
       if (outcome === 'dropped') this.#dropped.set(job.id, true, 1);
-      return outcome === 'dropped' ? 'done' : outcome;
+      return 'done';
     } catch (error) {
       if (this.isClosed) {
         // The interrupted attempt does not count.

@@ -10,7 +10,7 @@ const MOST_OPERATIONS = 100;
 const MOST_BYTES = 1024 * 1024;
 
 /** What to commit to a scope that has a revision. */
-interface CommitPlan {
+export interface CommitPlan {
   readonly revision: number;
   /** The job on whose behalf it is committed. */
   readonly job?: MemoryJobHold;
