@@ -40,15 +40,15 @@ export function memoryJobDueAt(job: MemoryJob): number {
  * @param jobs In the order in which they were added, with the name of their scope and {@link memoryJobDueAt}.
  * @param scope Only of this scope. `undefined`: of any.
  */
-export function jobToClaim<J extends { readonly scope: string; readonly readyAt: number }>(
+export function jobToClaim<J extends { readonly scope: string; readonly dueAt: number }>(
   jobs: readonly J[],
   scope: string | undefined,
   now: number,
 ): J | undefined {
   const first = new Map<string, J>();
-  for (const job of jobs) if (job.readyAt < Infinity && !first.has(job.scope)) first.set(job.scope, job);
-  const due = [...first.values()].filter((job) => job.readyAt <= now && (scope ?? job.scope) === job.scope);
-  return due.toSorted((x, y) => x.readyAt - y.readyAt)[0];
+  for (const job of jobs) if (job.dueAt < Infinity && !first.has(job.scope)) first.set(job.scope, job);
+  const due = [...first.values()].filter((job) => job.dueAt <= now && (scope ?? job.scope) === job.scope);
+  return due.toSorted((x, y) => x.dueAt - y.dueAt)[0];
 }
 
 /** The job as a worker holds it. */

@@ -24,7 +24,7 @@ export interface JobFile {
   /** How often it was changed. */
   readonly change: number;
   /** When a worker may take it, in milliseconds since 1970; infinite for a dead one. */
-  readonly readyAt: number;
+  readonly dueAt: number;
   /** {@link shortHashOf} the key of its scope. */
   readonly scope: string;
 }
@@ -91,8 +91,8 @@ export class JobFiles {
 
   async #write(ref: string, change: number, job: MemoryJob): Promise<void> {
     const key = memoryScopeKey(job.scope);
-    const ready = memoryJobDueAt(job);
-    const name = `${ref}-${change}-${ready === Infinity ? 'dead' : Math.max(0, ready)}-${shortHashOf(key)}.json`;
+    const due = memoryJobDueAt(job);
+    const name = `${ref}-${change}-${due === Infinity ? 'dead' : Math.max(0, due)}-${shortHashOf(key)}.json`;
     const cipher = await this.#sealerOf(key).cipher();
     const text = stringifyJson(job);
     const content = cipher
@@ -112,14 +112,14 @@ export function findJob(files: readonly JobFile[], id: string): JobFile | undefi
 function parseName(name: string): JobFile | undefined {
   const match = NAME.exec(name);
   if (!match) return undefined;
-  const [, ref, number, idHash, change, ready, scope] = match as unknown as string[];
+  const [, ref, number, idHash, change, due, scope] = match as unknown as string[];
   return {
     name,
     ref: ref!,
     number: Number(number),
     idHash: idHash!,
     change: Number(change),
-    readyAt: ready === 'dead' ? Infinity : Number(ready),
+    dueAt: due === 'dead' ? Infinity : Number(due),
     scope: scope!,
   };
 }

@@ -118,7 +118,7 @@ export class FileMemoryTenant implements MemoryTenant {
   addJob(job: MemoryJob, maxJobs: number): Promise<'added' | 'known' | 'full'> {
     return this.#changeJobs('Adding a memory job', async (files) => {
       if (findJob(files, job.id)) return 'known';
-      if (files.filter((file) => file.readyAt < Infinity).length >= maxJobs) return 'full';
+      if (files.filter((file) => file.dueAt < Infinity).length >= maxJobs) return 'full';
       await this.#jobs.add(job, (files.at(-1)?.number ?? 0) + 1);
       return 'added';
     });
@@ -150,7 +150,7 @@ export class FileMemoryTenant implements MemoryTenant {
       for (const file of files) {
         if (entries.length === limit) break;
         if (file.number <= Number(after) || (wanted ?? file.scope) !== file.scope) continue;
-        if (state !== undefined && (state === 'dead') !== (file.readyAt === Infinity)) continue;
+        if (state !== undefined && (state === 'dead') !== (file.dueAt === Infinity)) continue;
         const job = await this.#jobs.read(file);
         if ((state ?? job.state) === job.state) entries.push({ item: job, place: `${file.number}` });
       }
@@ -292,7 +292,7 @@ export class FileMemoryTenant implements MemoryTenant {
     const done: JobFile[] = [];
     const seen = new Set<string>();
     for (const file of files) {
-      if (seen.has(file.scope) || file.readyAt === Infinity) continue;
+      if (seen.has(file.scope) || file.dueAt === Infinity) continue;
       seen.add(file.scope);
       // A job that was never claimed can't be done.
       if (file.change === 0) continue;

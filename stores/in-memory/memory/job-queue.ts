@@ -29,7 +29,7 @@ export class JobQueue {
   }
 
   claim({ scope, ...claim }: ClaimRequest): MemoryJob | undefined {
-    const jobs = [...this.#jobs.values()].map((entry) => ({ ...entry, readyAt: memoryJobDueAt(entry.job) }));
+    const jobs = [...this.#jobs.values()].map((entry) => ({ ...entry, dueAt: memoryJobDueAt(entry.job) }));
     const job = jobToClaim(jobs, scope, claim.now)?.job;
     if (!job) return undefined;
     const held = leaseMemoryJob(job, claim);
