@@ -67,7 +67,7 @@ export async function waitingSources(pipeline: Pipeline, { id, options }: ScopeT
   const found = new Set<string>();
   for await (const { sourceId } of jobsOf(pipeline, { ...options, scope: id })) found.add(sourceId);
   const { notes } = await pipeline.store.notes(id, NOTES.quarantine, options);
-  for (const { value } of notes) for (const { source } of quarantinedOf(value)) found.add(source.id);
+  for (const { value } of notes) found.add(quarantinedOf(value).source.id);
   return found;
 }
 

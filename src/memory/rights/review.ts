@@ -9,19 +9,12 @@ import { shortHash } from '../pipeline/records/ranges.ts';
 import { sha256Of, type JobInput } from '../pipeline/records/job-input.ts';
 import { NOTES, type Pipeline } from '../pipeline/pipeline.ts';
 import { readLearningState } from '../pipeline/records/learning-state.ts';
-import {
-  quarantinedOf,
-  quarantineNote,
-  type Quarantined,
-  type WaitingText,
-} from '../pipeline/records/quarantine-note.ts';
+import { quarantinedOf, quarantineNote, type Quarantined } from '../pipeline/records/quarantine-note.ts';
 
 /** The texts that wait for a decision. */
 export async function waitingTexts({ store }: Pipeline, { id, options }: ScopeTarget): Promise<QuarantinedText[]> {
   const { notes } = await store.notes(id, NOTES.quarantine, options);
-  return notes.flatMap(({ key, value }) =>
-    quarantinedOf(value).map((item) => toQuarantinedText(`${key}#${item.number}`, item)),
-  );
+  return notes.map(({ key, value }) => toQuarantinedText(key, quarantinedOf(value)));
 }
 
 /**
@@ -39,66 +32,44 @@ export async function approveText(pipeline: Pipeline, work: ScopeTarget, textId:
   }
   // After a crash a repeated call makes the same job id.
   const result = await enqueue(pipeline, work, { inputs: [approvedInput(item)], epoch });
-  if (result.status !== 'full') await removeText(pipeline, work, textId);
+  if (result.status !== 'full') await removeTexts(pipeline, work, () => true, [textId]);
   return result;
 }
 
 /** @throws `NOT_FOUND` when the text does not wait for a decision. */
 export async function discardText(pipeline: Pipeline, work: ScopeTarget, textId: string): Promise<void> {
-  if ((await removeText(pipeline, work, textId)) === 0) throw notWaiting(textId);
+  if ((await removeTexts(pipeline, work, () => true, [textId])) === 0) throw notWaiting(textId);
 }
 
 /**
  * Removes texts that wait for a decision. Returns how many.
  *
- * @param keys Of the notes to look in. Default: all.
+ * @param ids Only of these texts. Default: of all.
  */
 export async function removeTexts(
   pipeline: Pipeline,
   work: ScopeTarget,
-  isGone: (text: WaitingText) => boolean,
-  keys?: readonly string[],
+  isGone: (text: Quarantined) => boolean,
+  ids?: readonly string[],
 ): Promise<number> {
-  const counts = new Map<string, number>();
   let removed = 0;
   const plan = async () => {
-    const { revision, notes } = await pipeline.store.notes(work.id, NOTES.quarantine, { ...work.options, keys });
-    const steps = notes.flatMap(({ key, value }) => {
-      const items = quarantinedOf(value);
-      const kept = items.filter((item) => !isGone(item));
-      counts.set(key, items.length - kept.length);
-      return kept.length === items.length ? [] : [[quarantineNote(key, kept)]];
-    });
-    return { revision, steps };
+    const { revision, notes } = await pipeline.store.notes(work.id, NOTES.quarantine, { ...work.options, keys: ids });
+    const gone = notes.filter(({ value }) => isGone(quarantinedOf(value)));
+    return { revision, steps: gone.map(({ key }) => [quarantineNote(key, undefined)]) };
   };
-  await commitPlan(pipeline, work, plan, (operations) => {
-    for (const one of operations) if (one.op === 'note') removed += counts.get(one.key)!;
-  });
+  await commitPlan(pipeline, work, plan, ({ length }) => (removed += length));
   return removed;
 }
 
 async function waitingText({ store }: Pipeline, { id, options }: ScopeTarget, textId: string): Promise<Quarantined> {
-  const { key, number } = splitId(textId);
-  const { notes } = await store.notes(id, NOTES.quarantine, { ...options, keys: [key] });
-  const item = quarantinedOf(notes[0]?.value).find((one) => one.number === number);
-  if (item) return item;
+  const { notes } = await store.notes(id, NOTES.quarantine, { ...options, keys: [textId] });
+  if (notes[0]) return quarantinedOf(notes[0].value);
   throw notWaiting(textId);
 }
 
 function notWaiting(textId: string): GenkitError {
   return notFound(`No text ${quote(textId)} waits for a decision.`);
-}
-
-function removeText(pipeline: Pipeline, work: ScopeTarget, textId: string): Promise<number> {
-  const { key, number } = splitId(textId);
-  return removeTexts(pipeline, work, (text) => text.number === number, [key]);
-}
-
-/** The key of the note that has a text, and the text's number. */
-function splitId(id: string): { key: string; number: number } {
-  const at = id.lastIndexOf('#');
-  // No note has the key '?'.
-  return { key: id.slice(0, Math.max(0, at)) || '?', number: Number(id.slice(at + 1)) };
 }
 
 function toQuarantinedText(id: string, { reason, at, source, message, candidate }: Quarantined): QuarantinedText {

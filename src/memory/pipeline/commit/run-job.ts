@@ -22,7 +22,7 @@ import {
   type SplitJob,
 } from '../records/learning-state.ts';
 import { guardOf } from '../guard/judge-text.ts';
-import { quarantineNotes, type Quarantined } from '../records/quarantine-note.ts';
+import { quarantineNote, type Quarantined } from '../records/quarantine-note.ts';
 import { procedureMark, unreadParts, type SourceNote } from '../records/ranges.ts';
 import {
   coversRange,
@@ -38,9 +38,10 @@ import { derivedNotes, readDerived, type Derived } from './derived-notes.ts';
 
 /** The most candidates of one commit: with their vectors they stay within the limits of a store. */
 const MOST_CANDIDATES = 30;
-/** The most bytes of the memories of a commit, and of its quarantined texts: a store takes 2 MiB in all, and 512 KiB a note. */
+/** The most bytes of the memories of a commit, and of its quarantined texts, and the most of these: a store takes 2 MiB and 100 operations. */
 const MOST_PUT_BYTES = 768 * 1024;
 const MOST_TEXT_BYTES = 256 * 1024;
+const MOST_TEXTS = 30;
 /**
  * A use is written only if the memory was last written this long before it, because each write is a revision with all sources. `updatedAt`
  * is at least as late as `lastUsedAt`.
@@ -181,7 +182,7 @@ export class JobRun {
     // An approved fact may replace any number of memories.
     const mostInvalidations = input.isApproved ? Infinity : limits.maxInvalidations - invalidated;
     const compared = await this.#compare(candidates, mostInvalidations);
-    const [waiting = [], ...laterTexts] = cutByBytes(quarantined, MOST_TEXT_BYTES);
+    const [waiting = [], ...laterTexts] = cutByBytes(quarantined, MOST_TEXT_BYTES, MOST_TEXTS);
     const rest: SplitJob = {
       part,
       commits: commits + 1,
@@ -234,7 +235,7 @@ export class JobRun {
     const news = { facts: textsOf(working.changed), summary: isKept ? learned?.summary : undefined };
     const operations = [
       ...puts,
-      ...quarantineNotes(textsKey(job.id, rest), texts),
+      ...texts.map((text, i) => quarantineNote(textId(job.id, rest, i), text)),
       sourceNoteOperation(job.sourceId, isPartDone ? withInput(current, input, job.id, true) : current),
       ...(isPartDone && !state.split ? [] : [left]),
       ...(await derivedNotes(this.#pipeline, this.#work, input.isApproved ? undefined : guard, derived, news)),
@@ -281,9 +282,9 @@ function partKey(input: JobInput): string | undefined {
   return 'range' in input && !input.isApproved ? `${input.range.from}-${input.range.to}` : undefined;
 }
 
-/** The key of the notes of texts that a commit quarantines. In the order of the keys the texts are as they were found. */
-function textsKey(jobId: string, { part, commits }: SplitJob): string {
-  return `${jobId}:${part ?? ''}:${String(commits).padStart(6, '0')}`;
+/** The id of a text that a commit quarantines. In the order of their ids the texts are as they were found. */
+function textId(jobId: string, { part, commits }: SplitJob, index: number): string {
+  return [jobId, part ?? '', ...[commits, index].map((number) => String(number).padStart(6, '0'))].join(':');
 }
 
 /** The texts of the facts that hold and do not expire. */
