@@ -1,6 +1,6 @@
 /** What is too large for one commit or one note. */
 import { describe, expect, test } from 'vitest';
-import { all, extraction, ID, model as says, operations, setUp, textsOf, user } from './support.ts';
+import { all, extraction, ID, model as says, operations, range, setUp, textsOf, user } from './support.ts';
 
 describe('what is larger than a commit', () => {
   test('is split, and the model is asked once', async () => {
@@ -52,6 +52,29 @@ describe('what is larger than a commit', () => {
     }
     const kept = await all(store);
     expect(kept.map(({ sources }) => sources.length)).toEqual(memories.map(() => 6));
+  });
+
+  test('and so are facts that replace more memories than a commit takes', async () => {
+    let replaces = false;
+    const { memory, scope, store } = setUp({
+      limits: { maxInvalidations: 1_000 },
+      // Each fact replaces all known memories of its kitchen.
+      otherwise: ({ request: { messages } }) => {
+        const text = JSON.stringify(messages.at(-1)!.content);
+        const [known, facts] = text.split('New facts:').map((part) => part.match(/kitchen\d+/g) ?? []);
+        const numbersOf = (kitchen: string) => known!.flatMap((one, i) => (one === kitchen ? [i + 1] : []));
+        return operations(
+          ...(replaces ? facts!.map((one, i) => ({ new: i + 1, op: 'DELETE', existing: numbersOf(one) })) : []),
+        );
+      },
+    });
+    const keep = (id: string, memories: string[]) => memory.ingest({ scope, source: { id }, memories, wait: true });
+    const liked = range(0, 150).map((i) => `The user likes dish ${i} of kitchen${Math.floor(i / 5)}.`);
+    const disliked = range(0, 30).map((i) => `The user dislikes kitchen${i}.`);
+    await keep('then', liked);
+    replaces = true;
+    expect(await keep('now', disliked)).toMatchObject({ status: 'committed' });
+    expect(await textsOf(store)).toEqual(disliked.toSorted());
   });
 
   test('many messages become several jobs, and verbatim each message a memory', async () => {

@@ -38,10 +38,12 @@ import { derivedNotes, readDerived, type Derived } from './derived-notes.ts';
 
 /** The most candidates of one commit: with their vectors they stay within the limits of a store. */
 const MOST_CANDIDATES = 30;
-/** The most bytes of the memories of a commit, and of its quarantined texts, and the most of these: a store takes 2 MiB and 100 operations. */
+/** The most changes that the candidates of a commit make, and the most other texts that it quarantines: a store takes 100 operations. */
+const MOST_CHANGES = 60;
+const MOST_TEXTS = 30;
+/** The most bytes of the memories of a commit, and of those texts: a store takes 2 MiB in all. */
 const MOST_PUT_BYTES = 768 * 1024;
 const MOST_TEXT_BYTES = 256 * 1024;
-const MOST_TEXTS = 30;
 /**
  * A use is written only if the memory was last written this long before it, because each write is a revision with all sources. `updatedAt`
  * is at least as late as `lastUsedAt`.
@@ -209,10 +211,11 @@ export class JobRun {
     for (let most = Math.min(MOST_CANDIDATES, candidates.length); ;) {
       const consolidated = await consolidate(this.#pipeline, this.#work, candidates.slice(0, most), maxInvalidations);
       const puts = await this.#puts(consolidated.working.changed);
-      // Memories have all their sources, which may be large.
-      const bytes = jsonBytes(puts);
-      if (most <= 1 || bytes <= MOST_PUT_BYTES) return { ...consolidated, puts, later: candidates.slice(most) };
-      most = Math.max(1, Math.floor((most * MOST_PUT_BYTES) / bytes));
+      // Memories have all their sources, which may be large; and a candidate may replace several.
+      const count = puts.length + consolidated.quarantined.length;
+      const size = Math.max(jsonBytes(puts) / MOST_PUT_BYTES, count / MOST_CHANGES);
+      if (most <= 1 || size <= 1) return { ...consolidated, puts, later: candidates.slice(most) };
+      most = Math.max(1, Math.floor(most / size));
     }
   }
 
