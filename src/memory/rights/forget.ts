@@ -1,6 +1,6 @@
 import { z } from 'genkit';
 import { logger } from 'genkit/logging';
-import { describeThrown, unavailable } from '../../errors.ts';
+import { describeThrown } from '../../errors.ts';
 import { jsonEqual } from '../../json/value.ts';
 import { markedLines } from '../../session/log/transcript.ts';
 import type {
@@ -37,7 +37,6 @@ import type { ScopeTarget } from '../scopes.ts';
 
 /** The most texts of one call of the embedder. */
 const MOST_TEXTS = 30;
-const LOOK_AGAIN_MS = 50;
 
 /** The counts of `forgetSource`. */
 export interface ForgottenSource {
@@ -135,12 +134,7 @@ export class SourceRemoval {
     await this.#changeSourceNote((note) => read.reduce(withRange, note));
     // The last one first, so that no worker begins another one meanwhile.
     for (const job of jobs.toReversed()) {
-      const deadline = this.#pipeline.now() + 2 * this.#pipeline.limits.leaseMs;
-      while (!(await this.#worker.remove(job, options))) {
-        if (this.#pipeline.now() > deadline)
-          throw unavailable('A worker still reads the source: try again in a moment.');
-        await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
-      }
+      await this.#worker.remove(job, options);
       this.#counts.jobs++;
     }
     // Again, because a worker may have left candidates before its job was removed. A later call would not know the job.

@@ -91,7 +91,7 @@ export class JobRun {
   readonly #input: JobInput;
   /** What was learned last, and from which summary and messages. */
   #last: { readonly from: string; readonly learned: Learned } | undefined;
-  /** What this run's last commit left; empty if it is in a note. */
+  /** What this run's last commit left, if it is too large for a note. */
   #rest: SplitJob | undefined;
   readonly #counts: MemoryChangeCounts = { created: 0, updated: 0, invalidated: 0, ignored: 0, quarantined: 0 };
 
@@ -244,9 +244,7 @@ export class JobRun {
       ...(await derivedNotes(this.#pipeline, this.#work, input.isApproved ? undefined : guard, derived, news)),
     ];
     const finish = () => {
-      // The next step reads what remains from the note. If that is gone, another worker has finished the part, or its source was forgotten.
-      const noted: SplitJob = { ...rest, candidates: [], quarantined: [] };
-      this.#rest = isPartDone ? undefined : isKept ? noted : rest;
+      this.#rest = isPartDone || isKept ? undefined : rest;
       for (const { memory } of puts) usesOf(scope).delete(memory.id);
       const ignored = working.counts.ignored + (learned?.ignored ?? 0);
       const counts = { ...working.counts, ignored, quarantined: texts.length };

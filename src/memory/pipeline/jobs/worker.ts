@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { GenkitError } from 'genkit';
 import { logger } from 'genkit/logging';
-import { describeThrown, isAborted } from '../../../errors.ts';
+import { describeThrown, isAborted, unavailable } from '../../../errors.ts';
 import { beginning } from '../../../session/log/transcript.ts';
 import type { MemoryJob, MemoryScopeId, MemoryStoreOptions } from '../../../store/memory/contract.ts';
 import { LONGEST_TIMER_MS } from '../../../store/check-options.ts';
@@ -33,7 +34,7 @@ const LOST =
 const MOST_DEAD = 5;
 /** The most dropped jobs that a worker keeps for callers that wait. */
 const MOST_DROPPED = 1_000;
-/** How often a caller looks for a job of another process for which it waits, in ms. */
+/** How often a caller looks at a job of another process for which it waits, in ms. */
 const LOOK_AGAIN_MS = 50;
 
 /** The background work of this process for a tenant. */
@@ -129,25 +130,31 @@ export class MemoryWorker {
         if (Date.parse(first.dueAt) > this.#pipeline.now()) return failed || open.has(first.id) ? 'failed' : 'queued';
         continue;
       }
-      await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+      await pause(LOOK_AGAIN_MS);
     }
     return failed || open.size > 0 ? 'failed' : 'done';
   }
 
-  /** Removes a job, even while this process works on it. Returns false while a worker of another process holds it. */
-  async remove(job: MemoryJob, options: MemoryStoreOptions): Promise<boolean> {
-    const { store, now } = this.#pipeline;
-    this.#dropped.set(job.id, true, 1);
-    const running = this.#runs.get(job.id);
-    running?.abort(new GenkitError({ status: 'CANCELLED', message: 'The memory job was removed.' }));
-    try {
-      await store.changeJob(job.id, { ...options, owner: running && this.#owner, to: 'remove', now: now() });
-      return true;
-    } catch (error) {
-      const { status } = (error ?? {}) as { status?: unknown };
-      if (status === 'NOT_FOUND') return true;
-      if (status === 'ABORTED') return false;
-      throw error;
+  /**
+   * Removes a job, even while this process works on it. Waits while a worker of another process holds it.
+   *
+   * @throws `UNAVAILABLE` if that takes longer than two leases.
+   */
+  async remove({ id }: MemoryJob, options: MemoryStoreOptions): Promise<void> {
+    const { store, now, limits } = this.#pipeline;
+    for (const deadline = now() + 2 * limits.leaseMs; ;) {
+      this.#dropped.set(id, true, 1);
+      const running = this.#runs.get(id);
+      running?.abort(new GenkitError({ status: 'CANCELLED', message: 'The memory job was removed.' }));
+      try {
+        return await store.changeJob(id, { ...options, owner: running && this.#owner, to: 'remove', now: now() });
+      } catch (error) {
+        const { status } = (error ?? {}) as { status?: unknown };
+        if (status === 'NOT_FOUND') return;
+        if (status !== 'ABORTED') throw error;
+      }
+      if (now() > deadline) throw unavailable('A worker still reads the source: try again in a moment.');
+      await pause(LOOK_AGAIN_MS);
     }
   }
 
