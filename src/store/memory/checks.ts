@@ -156,13 +156,6 @@ function faultOf(draft: MemoryDraft): string | undefined {
   return undefined;
 }
 
-/** @throws `INVALID_ARGUMENT` unless it is a time in ISO 8601. */
-export function checkTime(value: string, name: string): string {
-  const expected = isTime(value);
-  if (expected !== undefined) throw invalidArgument(`${name} must be ${expected}.`);
-  return value;
-}
-
 /** @throws `INVALID_ARGUMENT` unless it is a whole number from `least` on. */
 export function checkWhole(value: unknown, name: string, least = 0): number {
   if (!Number.isSafeInteger(value) || (value as number) < least) {

@@ -1,7 +1,8 @@
 import { GenkitError } from 'genkit';
 import { addressTo, invalidArgument, notFound, quote } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
-import { checkTime, checkWhole, ownJson } from './checks.ts';
+import { isTime } from '../check-options.ts';
+import { checkWhole, ownJson } from './checks.ts';
 import type { MemoryJob, MemoryJobChange, MemoryJobHold } from './contract.ts';
 import { describeMemoryScope, memoryScopeKey, memoryScopeOfKey } from './scope.ts';
 
@@ -70,7 +71,7 @@ export function checkJobChange({ owner, to, leaseMs, dueAt, attempts, error }: M
     checkWhole(leaseMs, 'leaseMs', 1);
     if (owner === undefined) throw invalidArgument('Only its owner renews the lease of a job.');
   }
-  if (dueAt !== undefined) checkTime(dueAt, 'dueAt');
+  if (dueAt !== undefined && isTime(dueAt)) throw invalidArgument(`dueAt must be ${isTime(dueAt)}.`);
   if (attempts !== undefined) checkWhole(attempts, 'attempts');
   if (error !== undefined && typeof error !== 'string') throw invalidArgument('error must be a string.');
 }

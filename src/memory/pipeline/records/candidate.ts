@@ -1,7 +1,5 @@
 import type { MessageData } from 'genkit';
-import { invalidArgument } from '../../../errors.ts';
 import { beginning } from '../../../session/log/transcript.ts';
-import { checkTime } from '../../../store/memory/checks.ts';
 import type { Memory, MemorySource } from '../../../store/memory/contract.ts';
 import type { MemoryFact, MemoryTrust } from '../../types.ts';
 import type { JobSource } from './job-input.ts';
@@ -39,24 +37,19 @@ export interface Origin {
   readonly from: number;
 }
 
-/**
- * The fact as a candidate.
- *
- * @throws `INVALID_ARGUMENT` for a fact without a text, which an extractor of the application may return.
- */
+/** The fact, which was checked, as a candidate. */
 export function candidateOf(
   fact: MemoryFact,
   type: MemorySource['type'],
   range: { readonly from?: number; readonly to?: number },
   { source, sha256, trust, toolTtlMs, from }: Origin,
-  maxText = fact?.kind === 'procedural' && fact.data !== undefined ? MAX_PROCEDURE : MAX_TEXT,
+  maxText = fact.kind === 'procedural' && fact.data !== undefined ? MAX_PROCEDURE : MAX_TEXT,
 ): Candidate {
-  if (typeof fact?.text !== 'string') throw invalidArgument('A fact to remember must be a text, or have a text.');
   const { messages: _, isExplicit: __, kind = 'declarative', topics = [], importance = 0.5, ...rest } = fact;
   const text = beginning(fact.text.trim(), maxText);
   const { id, sessionId, snapshotId, at } = source;
   const ttlEnd = type === 'tool' ? from + toolTtlMs : undefined;
-  const expiry = fact.expiresAt === undefined ? ttlEnd : Date.parse(checkTime(fact.expiresAt, 'expiresAt'));
+  const expiry = fact.expiresAt === undefined ? ttlEnd : Date.parse(fact.expiresAt);
   // In one form, because times are compared as texts.
   const expiresAt = expiry === undefined ? undefined : new Date(expiry).toISOString();
   return {
@@ -64,7 +57,7 @@ export function candidateOf(
     text,
     kind,
     topics,
-    importance: Math.min(1, Math.max(0, importance)),
+    importance,
     expiresAt,
     source: {
       id,
