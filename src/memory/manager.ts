@@ -99,8 +99,14 @@ export class MemoryManager {
   readonly #search: MemorySearch;
   /** The stores of the agents with this memory, and their sessions. */
   readonly #places = { stores: new Set<SnapshotStore>(), sessions: new Set<MemorySessions>() };
-  /** Tracked until the worker is awake, because the caller of a trigger does not await it. */
-  readonly #ingestWhile: IngestWhile = (...of) => this.#worker.track(this.#ingest(...of));
+  /** Tracked until the worker is awake, because not every caller awaits it. */
+  readonly #ingest: IngestWhile = (options, isThere) => {
+    const ingesting = async () => {
+      const result = await this.#enqueue(options, isThere);
+      return this.#workOn(options.scope, result, options.wait ?? false);
+    };
+    return this.#worker.track(ingesting());
+  };
   readonly #jobs: ManagedJobs;
   readonly #uses = new LruCache<Map<string, string>>(MOST_USED_SCOPES);
   #refused = 0;
@@ -180,11 +186,6 @@ export class MemoryManager {
     if (!session) throw notFound(`There is no session ${quote(sessionId)}.`);
     const source = { ...sourceOfSession(session), ...others.source, sessionId };
     return this.#ingest({ ...others, source, messages: session.messages }, async () => (await read()) !== undefined);
-  }
-
-  async #ingest(options: IngestOptions, isThere?: () => Promise<boolean>): Promise<IngestResult> {
-    const result = await this.#enqueue(options, isThere);
-    return this.#workOn(options.scope, result, options.wait ?? false);
   }
 
   async #enqueue(options: IngestOptions, isThere?: () => Promise<boolean>): Promise<Enqueued> {
@@ -508,7 +509,7 @@ export class MemoryManager {
    */
   async backfill(options: BackfillOptions): Promise<BackfillResult> {
     this.#assertOpen();
-    return this.#backfill(options, this.#ingestWhile);
+    return this.#backfill(options, this.#ingest);
   }
 
   #backfill(options: BackfillOptions, ingest: IngestWhile, known?: LruCache<true>): Promise<BackfillResult> {
@@ -570,7 +571,7 @@ export class MemoryManager {
       pipeline: this.#pipeline,
       findByWords: (scope: MemoryScope, text: string, abortSignal: AbortSignal) =>
         this.#nearest(scope, text, { abortSignal }, 'words'),
-      ingest: this.#ingestWhile,
+      ingest: this.#ingest,
       ...this.#places,
     };
     return new Attachment(this, parts, options);

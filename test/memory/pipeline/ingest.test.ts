@@ -41,6 +41,14 @@ describe('ingest', () => {
     });
   });
 
+  test('that is not awaited is waited for by settled', async () => {
+    const { memory, scope, store } = setUp({ replies: [extraction('The user prefers a window seat.')] });
+    const ingesting = memory.ingest({ scope, source, messages });
+    await memory.settled();
+    expect(await textsOf(store)).toEqual(['The user prefers a window seat.']);
+    expect(await ingesting).toMatchObject({ status: 'queued' });
+  });
+
   test('of the same messages again changes nothing and asks no model', async () => {
     const { memory, model: asked, scope, store } = setUp({ replies: [extraction('The user prefers a window seat.')] });
     for (let i = 0; i < 5; i++) {
