@@ -1,9 +1,29 @@
-import type { MessageData, SessionSnapshot } from 'genkit/beta';
+import type { MessageData, SessionSnapshot, ToolRequestPart, ToolResponsePart } from 'genkit/beta';
 import { jsonEqual } from '../json/value.ts';
 
 /** Whether the message has tool requests that wait for an answer. */
 export function isWaiting(message: MessageData | undefined): boolean {
   return message?.role === 'model' && message.content.some((part) => part.toolRequest !== undefined);
+}
+
+/** The response in place of one that a tool request did not get. */
+export function missingResponse({ toolRequest: { name, ref }, metadata }: ToolRequestPart): ToolResponsePart {
+  const output = metadata?.['interrupt'] ? 'Waits for the user.' : 'The tool did not answer.';
+  return { toolResponse: { name, ...(ref !== undefined && { ref }), output } };
+}
+
+/**
+ * The messages for a model, with a response to each tool request that has none, because the user went on without an answer: most providers
+ * refuse a conversation with such a request.
+ */
+export function withResponses(messages: MessageData[]): MessageData[] {
+  const isOpen = (message: MessageData, i: number) => isWaiting(message) && messages[i + 1]?.role === 'user';
+  if (!messages.some(isOpen)) return messages;
+  return messages.flatMap((message, i) => {
+    if (!isOpen(message, i)) return message;
+    const requests = message.content.filter((part): part is ToolRequestPart => part.toolRequest !== undefined);
+    return [message, { role: 'tool', content: requests.map(missingResponse) } satisfies MessageData];
+  });
 }
 
 /** The origin of the waiting tool requests of a snapshot. It identifies a request in every copy, so that its tool runs once. */

@@ -9,6 +9,7 @@ import {
 import type { AgentFinishReason, AgentInput, AgentStreamChunk, MessageData } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import { toJsonSchema } from 'genkit/schema';
+import { withResponses } from '../../session/tool-requests.ts';
 import type { TurnHandler, TurnResult } from '../../session/turn.ts';
 import { renderWith } from '../../session/state/session-state.ts';
 import { adoptMessages, viewOf, type Session } from '../../session/session.ts';
@@ -237,7 +238,10 @@ function observe<State>(turn: Observers<State>) {
       tools.end();
       progress.onModelCall(request.messages);
       memory?.noteRequest(request);
-      const call = async (fitting: typeof request) => next((await change(fitting)) ?? fitting, options);
+      const call = async (fitting: typeof request) => {
+        const changed = (await change(fitting)) ?? fitting;
+        return next({ ...changed, messages: withResponses(changed.messages) }, options);
+      };
       const response = await (window
         ? callWithin(window, session, { request, placed, model: modelName, abortSignal, next: call })
         : call(

@@ -1,4 +1,5 @@
 import type { MessageData, Part, ToolRequestPart, ToolResponsePart } from 'genkit';
+import { missingResponse } from '../../session/tool-requests.ts';
 import type { HistoryItem } from '../types.ts';
 
 /**
@@ -71,11 +72,11 @@ function withoutStrays(message: MessageData): MessageData {
 function answered(requests: readonly ToolRequestPart[], answers: readonly MessageData[]): MessageData {
   const responses = answers.flatMap(({ content }) => content).filter(isResponse);
   const open = new Set(responses);
-  const content = requests.map(({ toolRequest: { name, ref }, metadata }): ToolResponsePart => {
+  const content = requests.map((request): ToolResponsePart => {
+    const { name, ref } = request.toolRequest;
     const response = [...open].find(({ toolResponse }) => toolResponse.name === name && toolResponse.ref === ref);
     if (response) open.delete(response);
-    const output = metadata?.['interrupt'] ? 'Waits for the user.' : 'The tool did not answer.';
-    return response ?? { toolResponse: { name, ...(ref !== undefined && { ref }), output } };
+    return response ?? missingResponse(request);
   });
   const only = answers.length === 1 ? answers[0]! : undefined;
   const isSound = only?.content.length === content.length && content.every((part) => only.content.includes(part));

@@ -147,9 +147,16 @@ describe.each(CHANGING_STORE_KINDS)('interrupts on $name', ({ make }) => {
   });
 
   test('a conversation may continue without an answer', async () => {
-    const { agent, first } = await setUp([ask('1')], 'never mind');
+    const { agent, scripted, first } = await setUp([ask('1')], 'never mind');
     const { output } = await call(agent, ['forget it'], { snapshotId: first.output.snapshotId });
     expect(output.message).toEqual(model('never mind'));
+    // Most providers refuse a request without a response.
+    const responses = [{ toolResponse: { name: 'ask', ref: '1', output: 'Waits for the user.' } }];
+    const [go, asked, ...rest] = scripted.requests[1]!.messages;
+    expect([go!.role, asked!.role]).toEqual(['user', 'model']);
+    expect(rest).toMatchObject([{ role: 'tool', content: responses }, user('forget it')]);
+    const saved = await agent.getSnapshot(output.snapshotId!);
+    expect(saved?.state?.messages?.map(({ role }) => role)).toEqual(['user', 'model', 'user', 'model']);
   });
 });
 

@@ -126,7 +126,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'parallel tool calls lose all responses but the first',
     file: 'prepare/repair.ts',
-    find: 'return response ?? {',
-    replace: 'return (response === responses[0] ? response : undefined) ?? {',
+    find: 'return response ?? missingResponse',
+    replace: 'return (response === responses[0] ? response : undefined) ?? missingResponse',
   },
 ];
