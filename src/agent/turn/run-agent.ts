@@ -1,6 +1,8 @@
+import { getAsyncContext } from '@genkit-ai/core';
 import type { ActionContext } from 'genkit';
 import type { AgentInit, AgentInput, AgentOutput, AgentStreamChunk } from 'genkit/beta';
-import { AgentInitError } from '../../errors.ts';
+import { AgentInitError, failedPrecondition, quote } from '../../errors.ts';
+import { CURRENT_SESSION, type Session } from '../../session/session.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { keepPrefetched, prefetch } from '../generate/prefetch.ts';
 import { assertInitFits, openSession } from '../open/open-session.ts';
@@ -44,6 +46,7 @@ export async function runAgent<State>(
     if (queue !== undefined) letNext = await turnOfSession(agent, queue, scope);
     const reads = prefetch(agent, { init, intake, context, abortSignal: scope.signal });
     const opened = await scope.race(() => openSession(agent, init, context));
+    if (queue !== undefined) queuedIn.set(opened.session, agent.turns);
     keepPrefetched(opened.session, reads);
     const setting = settingOf({ agent, intake, scope, opened, sendChunk });
     const running = (work = runFunction(fn, setting));
@@ -66,16 +69,27 @@ export async function runAgent<State>(
   }
 }
 
+/** The queue in which other calls wait for the call that a session belongs to. */
+const queuedIn = new WeakMap<object, AgentDefinition['turns']>();
+
 /**
  * Waits until the session's earlier turns have ended. An abort ends the wait.
  *
  * @returns A function that lets the next call begin.
+ * @throws `FAILED_PRECONDITION` for a call that a turn of the same session makes: it would wait for itself.
  */
 async function turnOfSession<State>(
   { turns }: AgentDefinition<State>,
   sessionId: string,
   scope: AbortScope,
 ): Promise<() => void> {
+  const running = getAsyncContext().getStore<Session>(CURRENT_SESSION);
+  if (running?.sessionId === sessionId && queuedIn.get(running) === turns) {
+    throw failedPrecondition(
+      `A turn of session ${quote(sessionId)} can't run another turn of it, which would wait for the first to end ` +
+        `(onConflict: 'queue'). Use another sessionId, or a snapshotId to branch.`,
+    );
+  }
   let letNext: () => void = () => {};
   const isTurn = new Promise<void>((begin) => {
     void turns.run(sessionId, async () => {

@@ -354,3 +354,23 @@ describe.each(ALL_STORE_KINDS.slice(1))('two turns on one session on $name', ({ 
     expect(scripted.requests).toHaveLength(3);
   });
 });
+
+test("with onConflict: 'queue' a tool that talks to its own session is refused, and blocks nothing", async () => {
+  const ai = genkitOfGenkit({});
+  const model = scriptedModel(ai, {
+    replies: [[{ toolRequest: { name: 'note', ref: '1', input: {} } }]],
+    otherwise: 'ok',
+  });
+  const answers: unknown[] = [];
+  const note = ai.defineTool({ name: 'note', description: '.', inputSchema: z.object({}) }, async () => {
+    for (const sessionId of ['s', 'other']) {
+      const turn = agent.chat({ sessionId }).send('noted');
+      answers.push(await turn.then(({ text }) => text).catch(({ status }: { status: string }) => status));
+    }
+  });
+  const store = new InMemorySessionStore();
+  const agent: Agent = defineAgent(ai, { name: 'a', model: model.name, store, tools: [note], onConflict: 'queue' });
+  expect((await agent.chat({ sessionId: 's' }).send('go')).text).toBe('ok');
+  expect(answers).toEqual(['FAILED_PRECONDITION', 'ok']);
+  expect((await agent.chat({ sessionId: 's' }).send('next')).text).toBe('ok');
+});
