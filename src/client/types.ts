@@ -312,7 +312,8 @@ export interface AgentAPI<State = unknown, O = unknown> {
   chat(init?: AgentInit<State>): AgentChat<State, O>;
 
   /**
-   * Reads a snapshot and returns a conversation that continues from it, with its messages.
+   * Reads a snapshot and returns a conversation that continues from it, with its messages. By `sessionId`: the snapshot from which the session
+   * continues, which is that of its last completed turn, or the one that is running.
    *
    * @throws AgentError `NOT_FOUND` when there is no such snapshot.
    */

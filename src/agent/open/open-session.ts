@@ -176,7 +176,7 @@ function mustBeResumable<State>(
   if (snapshot.status !== 'completed' && snapshot.status !== 'aborted') {
     throw invalidArgument(
       `Snapshot ${quote(snapshotId)} is ${snapshot.status ?? 'without a status'} and cannot be resumed; only completed and aborted ` +
-        `snapshots can.`,
+        `snapshots can. By its sessionId the session continues from its last completed turn.`,
     );
   }
   return snapshot;

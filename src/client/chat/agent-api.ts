@@ -5,7 +5,7 @@ import { withAgentErrors } from '../errors.ts';
 import { mustGetSnapshot, withInterrupts } from './read-snapshot.ts';
 import { pause, withLimits } from '../signals.ts';
 import type { AgentTransport } from '../transport.ts';
-import type { AgentAPI, SessionSnapshot } from '../types.ts';
+import type { AgentAPI, AgentSnapshot, SessionSnapshot } from '../types.ts';
 
 /** How long the server may wait before it answers, in ms. Proxies close connections that are idle for longer. */
 const LONG_POLL_MS = 25_000;
@@ -24,8 +24,15 @@ export function createAgentApi<State = unknown, O = unknown>(transport: AgentTra
 
     loadChat: async (given) => {
       const lookup = readLookup(given);
-      const snapshot = await withAgentErrors(() => mustGetSnapshot<State>(transport, lookup));
-      return new Chat<State, O>(transport, Conversation.of<State>(snapshot, stateManagement));
+      const conversation = await withAgentErrors(async () => {
+        const found = await mustGetSnapshot<State>(transport, lookup);
+        if (!('sessionId' in lookup)) return Conversation.of<State>(found, stateManagement);
+        const snapshot = await lastResumable<State>(transport, found);
+        return snapshot
+          ? Conversation.of<State>(snapshot, stateManagement)
+          : new Conversation<State>({ sessionId: lookup.sessionId }, stateManagement);
+      });
+      return new Chat<State, O>(transport, conversation);
     },
 
     getSnapshot: (lookup, { metadataOnly } = {}) =>
@@ -51,4 +58,20 @@ export function createAgentApi<State = unknown, O = unknown>(transport: AgentTra
 
     abort: (snapshotId) => withAgentErrors(async () => transport.abort(snapshotId)),
   };
+}
+
+/**
+ * The snapshot from which a session continues: the latest one, unless its turn failed, was aborted or has expired; then the one before it.
+ * `undefined` if no turn of the session has completed.
+ */
+async function lastResumable<State>(
+  transport: AgentTransport,
+  latest: AgentSnapshot<State>,
+): Promise<AgentSnapshot<State> | undefined> {
+  let snapshot = latest;
+  while (snapshot.status === 'failed' || snapshot.status === 'aborted' || snapshot.status === 'expired') {
+    if (snapshot.parentId === undefined) return undefined;
+    snapshot = await mustGetSnapshot<State>(transport, { snapshotId: snapshot.parentId });
+  }
+  return snapshot;
 }

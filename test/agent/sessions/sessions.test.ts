@@ -136,6 +136,9 @@ describe.each(CHANGING_STORE_KINDS)('sessions on $name', ({ make }) => {
     await put(store, snapshot('good', { state: { sessionId: 's', messages: [user('old'), model('old reply')] } }));
     await put(store, snapshot('failed', { status: 'failed', parentId: 'good' }));
     await put(store, snapshot('aborted', { status: 'aborted', parentId: 'failed' }));
+    const loaded = await agent.loadChat({ sessionId: 's' });
+    expect([loaded.snapshotId, loaded.messages]).toEqual(['good', [user('old'), model('old reply')]]);
+    expect((await agent.loadChat({ snapshotId: 'aborted' })).snapshotId).toBe('aborted');
     const { output } = await call(agent, ['new'], { sessionId: 's' });
     expect((await store.getSnapshot({ snapshotId: output.snapshotId }))?.parentId).toBe('good');
     expect(scripted.requests[0]?.messages.slice(1)).toEqual([user('old'), model('old reply'), user('new')]);
@@ -145,9 +148,12 @@ describe.each(CHANGING_STORE_KINDS)('sessions on $name', ({ make }) => {
     const store = await make();
     const { agent } = setUp(store);
     await put(store, snapshot('first', { status: 'failed' }));
+    const chat = await agent.loadChat({ sessionId: 's' });
+    expect([chat.sessionId, chat.messages]).toEqual(['s', []]);
     const { output } = await call(agent, ['again'], { sessionId: 's' });
     expect(output).toMatchObject({ sessionId: 's', finishReason: 'stop' });
     expect((await store.getSnapshot({ snapshotId: output.snapshotId }))?.parentId).toBeUndefined();
+    expect((await (await agent.loadChat({ sessionId: 's' })).send('more')).sessionId).toBe('s');
   });
 
   test('a session whose completed turns are gone is not continued from nothing', async () => {
