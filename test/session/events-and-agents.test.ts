@@ -58,9 +58,10 @@ describe('an event on a session that waits for an approval', () => {
   };
 
   it('may only change the state: the request is approved once, before the event or after it', async () => {
-    const { sessions, session, payments, snapshotId, approve } = await setUp();
+    const { store, sessions, session, payments, snapshotId, approve } = await setUp();
     await sessions.appendEvent(session, NOTE);
     expect(session.state).toEqual({ note: 1 });
+    expect((await store.getSnapshot({ sessionId: 'chat' }))?.finishReason).toBe('interrupted');
     expect(await approve({ sessionId: 'chat' })).toBeUndefined();
     expect(await approve({ snapshotId })).toBe('FAILED_PRECONDITION');
     expect(payments()).toBe(1);

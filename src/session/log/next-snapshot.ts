@@ -54,6 +54,8 @@ export function snapshotOf(
     ...(end && keeperOf(base ?? end.leaf)),
     state: { ...state, sessionId, messages, ...custom },
     sessionLog,
+    // A tool request that waits still waits after an event without content.
+    ...(!said && base?.finishReason && { finishReason: base.finishReason }),
     ...waitsAfter({ snapshotId: base?.snapshotId, messages: before, ...waitsOf(base) }, snapshotId, messages),
   };
   return input;
