@@ -30,7 +30,7 @@ export function checkFileStore(
   if (folders.length === 0) return;
   if (own !== undefined && (has(own, CONTENT[kind]) || !has(own, CONTENT[other]))) return;
   const tenants = folders.filter((folder) => has(folder, CONTENT[kind])).map(tenantOf);
-  if (tenants.length === 0) return io.say(`Warning: ${directory} (--store ${url}) holds no data of a ${kind} store.`);
+  if (tenants.length === 0) return io.say(`Warning: ${directory} (${url}) holds no data of a ${kind} store.`);
   const more = tenants.length > MOST_NAMED ? `, and ${tenants.length - MOST_NAMED} more` : '';
   const named = tenants.slice(0, MOST_NAMED).join(', ') + more;
   io.say(`Warning: ${directory} has nothing of the tenant '${tenant}'. Choose one with --tenant: ${named}.`);
@@ -60,6 +60,6 @@ function foldersIn(directory: string, url: string): string[] {
     const { code } = error as NodeJS.ErrnoException;
     const isThere = code !== 'ENOENT' && code !== 'ENOTDIR';
     const problem = isThere ? `${directory} can't be read (${code})` : `There is no directory ${directory}`;
-    throw new WrongUse(`${problem} (--store ${url}). ${isThere ? 'Check its access rights.' : 'Check the path.'}`);
+    throw new WrongUse(`${problem} (${url}). ${isThere ? 'Check its access rights.' : 'Check the path.'}`);
   }
 }

@@ -98,8 +98,9 @@ function assertStore(
   url: string,
   needs: readonly (keyof StoreCapabilities)[],
 ): asserts store is SnapshotStore {
-  const { getSnapshot, capabilities } = (store ?? {}) as Partial<SnapshotStore & SessionStore>;
-  if (typeof getSnapshot !== 'function') throw new WrongUse(`'${url}' is no session store.`);
+  const { getSnapshot, saveSnapshot, capabilities } = (store ?? {}) as Partial<SnapshotStore & SessionStore>;
+  if (typeof getSnapshot !== 'function' || typeof saveSnapshot !== 'function')
+    throw new WrongUse(`'${url}' is no session store.`);
   const missing = needs.filter((need) => !capabilities?.[need]);
   if (missing.length > 0) {
     throw new WrongUse(

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { parsePointer } from '../../json/pointer.ts';
 import { copyJson } from '../../json/value.ts';
 import { sessionOf } from '../../snapshot/snapshot.ts';
 import type { RecordStore, ScopeStore, SessionStoreOptions, SnapshotStore } from '../../store/contract.ts';
 import { LruCache } from '../../store/parts/lru-cache.ts';
+import { parseExcept } from '../rules/redact-value.ts';
 import { isRandomId } from './machine-made.ts';
 import type { RedactingSettings } from './options.ts';
 import { Redaction, type Path, type RedactionOptions } from './redaction.ts';
@@ -52,7 +52,7 @@ export class RedactedSessions {
     this.store = store;
     this.settings = settings;
     this.seals = new Seals(store, settings.secrets);
-    this.except = settings.except.map(parsePointer);
+    this.except = settings.except.map(parseExcept);
   }
 
   /** The secret for new data. */

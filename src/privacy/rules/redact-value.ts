@@ -46,7 +46,8 @@ export async function redactValue<T>(
   return { value: redacted, findings };
 }
 
-function parseExcept(pointer: string): string[] {
+/** @throws `INVALID_ARGUMENT` for a text that is no JSON Pointer. */
+export function parseExcept(pointer: string): string[] {
   try {
     return parsePointer(pointer);
   } catch (error) {

@@ -338,6 +338,9 @@ describe('rules', () => {
   });
 
   test('leave alone what `except` names', async () => {
+    expect(() => redacting(new InMemorySessionStore(), optionsWith({ except: ['custom/id'] }))).toThrow(
+      "'except' holds 'custom/id'",
+    );
     const store = redacting(
       new InMemorySessionStore(),
       optionsWith({ except: ['/custom/order/id', '/custom/items/*/sku', '/messages/*/metadata/trace'] }),
