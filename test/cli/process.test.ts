@@ -97,6 +97,7 @@ describe('the command', () => {
        export const store = {
          capabilities: { list: true },
          getSnapshot() {},
+         saveSnapshot() {},
          listSessions: () => { console.error('listing'); return new Promise(() => {}); },
          close: async () => {
            await new Promise((resolve) => setImmediate(resolve));
