@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import { anyCharacter } from '../../support/any-character.ts';
 import { equal, show } from '../support/assertions.ts';
 import { HOSTILE_IDS } from '../support/hostile-ids.ts';
 import type { Kit, Subject } from '../support/kit.ts';
@@ -11,7 +12,7 @@ const name = fc
     fc.oneof(
       fc.constantFrom(...HOSTILE_IDS.filter(({ length }) => length < 20)),
       fc.constantFrom('/', '..', '\\', '%', '.', '~', ' ', '\u0000', 'a', 'A'),
-      fc.string({ unit: 'binary', maxLength: 6 }),
+      fc.string({ unit: anyCharacter, maxLength: 6 }),
     ),
     { minLength: 1, maxLength: 6 },
   )
