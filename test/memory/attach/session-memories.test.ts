@@ -141,7 +141,7 @@ describe('sessionMemories', () => {
 
     test('the last turns of a long session are always sent, with the newest facts', async () => {
       let last: ContextReport | undefined;
-      await talkFor(200, {}, (turn, lines, report) => {
+      await talkFor(100, {}, (turn, lines, report) => {
         last = report;
         expect(report.estimatedTokens).toBeLessThanOrEqual(3_000);
         for (const text of textsBefore(turn, 2)) expect(lines.join('\n')).toContain(`${text}\nmodel: ok`);
@@ -151,7 +151,7 @@ describe('sessionMemories', () => {
       });
       expect(last!.sections.summary!.tokens).toBeLessThanOrEqual(750);
       expect(last!.sections.summary).toMatchObject({ items: 1, reasons: ['window'] });
-      expect(last!.sections.summary!.omitted).toBeGreaterThan(100);
+      expect(last!.sections.summary!.omitted).toBeGreaterThan(50);
       expect(last!.sections.history).not.toHaveProperty('omitted');
     });
 

@@ -788,7 +788,7 @@ describe('scopes', () => {
       const { memory } = setUp({ store, worker: false, model: undefined });
       const ada = memory.scopeFor('user', { context: { auth: { uid: 'ada' } } });
       await memory.create({ scope: ada, memory: 'The canary of ada is yellow.' });
-      const operations = isInMemory ? scale(500, 10_000) : scale(150, 4_000);
+      const operations = isInMemory ? scale(250, 10_000) : scale(100, 4_000);
       let written = 0;
       for (let i = 0; i < operations; i++) {
         const userId = random.pick(hostile);
