@@ -31,6 +31,7 @@ const FIRESTORE_ALONE_TESTS = [
 const SLOW_TESTS = [
   'test/browser/**/*.test.ts',
   'test/docs/examples.test.ts',
+  'test/docs/hovers.test.ts',
   'test/inspector/command.test.ts',
   'test/package/api-surface.test.ts',
   'test/package/install.test.ts',
