@@ -40,9 +40,33 @@ export function planRetention(tree: SessionTree<SnapshotNode>, policy: SessionRe
   const remove = new Set<string>();
   if (policy.maxAgeMs !== undefined) addOld(tree, nowMs - policy.maxAgeMs, remove);
   if (policy.maxChainLength !== undefined) addBeyond(tree, policy.maxChainLength, remove);
+  for (const id of neededByUnfinished(tree.leaves(), (id) => tree.get(id))) remove.delete(id);
   keepLeavesAsTheyAre(tree, remove);
   const ordered = [...tree.nodes()].map((node) => node.snapshotId).filter((id) => remove.has(id));
   return { whole: false, remove: ordered };
+}
+
+/**
+ * The snapshots that sessions with an unfinished leaf continue from. Such a leaf is pending, failed, aborted or expired; its session
+ * continues from the nearest completed ancestor. The snapshots between are needed as well, because the ancestor is found by the parents'
+ * ids. If no ancestor has completed, the whole path is needed: a reader that misses a parent can't know that there is none.
+ *
+ * @param leaves All leaves of the tree. Those without a status, which foreign data may have, need nothing.
+ */
+function neededByUnfinished(
+  leaves: readonly SnapshotNode[],
+  nodeOf: (id: string) => SnapshotNode | undefined,
+): ReadonlySet<string> {
+  const needed = new Set<string>();
+  for (const leaf of leaves) {
+    if (leaf.status === undefined || leaf.status === 'completed') continue;
+    for (let node: SnapshotNode | undefined = leaf; node && !needed.has(node.snapshotId);) {
+      needed.add(node.snapshotId);
+      const { parentId, status }: SnapshotNode = node;
+      node = status === 'completed' || parentId === undefined ? undefined : nodeOf(parentId);
+    }
+  }
+  return needed;
 }
 
 /**
@@ -93,17 +117,16 @@ function isIdle(tree: SessionTree<SnapshotNode>, beforeMs: number): boolean {
 
 /**
  * The ancestors of `added` that {@link planRetention} would remove by `maxChainLength` once `added` is saved. The save changes nothing for
- * other snapshots, so only this path and the branches near it are searched, never the whole session.
+ * other snapshots, so only this path, the branches near it and the leaves are searched, never the whole session.
  *
  * @param added A new snapshot, not yet in the tree.
  * @returns Ids, those nearest to the new snapshot first.
  */
-export function overflow(
-  tree: SessionTree<SnapshotNode>,
-  added: Pick<SnapshotNode, 'snapshotId' | 'parentId'>,
-  length: number,
-): string[] {
+export function overflow(tree: SessionTree<SnapshotNode>, added: SnapshotNode, length: number): string[] {
   if (added.parentId === undefined) return [];
+  const leaves = tree.leaves().filter((leaf) => leaf.snapshotId !== added.parentId);
+  if (!tree.hasChildren(added.snapshotId)) leaves.push(added);
+  const needed = neededByUnfinished(leaves, (id) => (id === added.snapshotId ? added : tree.get(id)));
   const beyond: string[] = [];
   let child = added.snapshotId;
   let distance = distanceToLeaf(tree, child, length);
@@ -113,7 +136,7 @@ export function overflow(
     for (const other of tree.children(id)) {
       if (other !== child) distance = Math.min(distance, 1 + distanceToLeaf(tree, other, distance - 2));
     }
-    if (distance >= length) beyond.push(id);
+    if (distance >= length && !needed.has(id)) beyond.push(id);
     child = id;
   }
   return removable(tree, beyond);

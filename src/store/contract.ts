@@ -211,6 +211,9 @@ export type UsageSum = { [name: string]: number };
 /**
  * What {@link SnapshotStore.prune} removes: the snapshots that any of the members names. Ages are measured by the snapshots' own times. No
  * snapshot becomes a leaf: if all children of a remaining snapshot would be removed, the child that was first saved last is kept.
+ *
+ * Unless its whole session goes, a leaf that is pending, failed, aborted or expired keeps the snapshot that its session continues from, the
+ * nearest completed one, and those between; if none has completed, its whole path.
  */
 export interface PrunePolicy {
   /** Snapshots created longer ago than this, in ms, except leaves and running ones: a leaf goes only with its session. */

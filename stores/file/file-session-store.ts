@@ -25,8 +25,9 @@ import { TenantWatch } from './watch/tenant-watch.ts';
 /** Options of {@link FileSessionStore}. */
 export interface FileSessionStoreOptions {
   /**
-   * How many snapshots of a path to keep, counted from the leaf. Saving a new snapshot removes older ones of its path, except running ones
-   * and those near enough to another leaf. A rewrite removes nothing; use `prune` for other paths. Default: all are kept.
+   * How many snapshots of a path to keep, counted from the leaf. Saving a new snapshot removes older ones of its path, except running ones,
+   * those near enough to another leaf, and those that a session continues from (see `PrunePolicy`). A rewrite removes
+   * nothing; use `prune` for other paths. Default: all are kept.
    */
   maxPersistedChainLength?: number;
   /** Names the caller's tenant; callers see what was saved under their own prefix only. Default: one tenant for all. */

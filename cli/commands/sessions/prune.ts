@@ -76,8 +76,16 @@ export function addPrune(parent: Command, io: Io): void {
 function policyCommand(parent: Command, usage: string, description: string): Command {
   return removingCommand(parent, usage, description)
     .option('--idle <duration>', 'whole sessions that were not written for so long, say 90d', parseDuration)
-    .option('--max-age <duration>', 'snapshots that are older, but for leaves', parseDuration)
-    .option('--max-chain <count>', 'of every path to a leaf all but the newest so many snapshots', parseCount);
+    .option(
+      '--max-age <duration>',
+      'snapshots that are older, but for leaves and those that a session continues from',
+      parseDuration,
+    )
+    .option(
+      '--max-chain <count>',
+      'of every path to a leaf all but the newest so many snapshots and those that a session continues from',
+      parseCount,
+    );
 }
 
 function policyOf({ idle: idleMs, maxAge: maxAgeMs, maxChain: maxChainLength }: PolicyFlags): PrunePolicy {

@@ -13,9 +13,18 @@ const PageSchema = z.object({
 const SessionSchema = z.object({ sessionId: z.string() });
 
 const PruneSchema = z.object({
-  maxAgeMs: z.number().optional().describe('Removes snapshots older than this, except leaves and running ones.'),
+  maxAgeMs: z
+    .number()
+    .optional()
+    .describe(
+      'Removes snapshots older than this, except leaves, running ones and those that a session continues from.',
+    ),
   idleMs: z.number().optional().describe('Removes whole sessions that were not written for this long, in ms.'),
-  maxChainLength: z.number().int().optional().describe('Keeps only this many of the newest snapshots on every path.'),
+  maxChainLength: z
+    .number()
+    .int()
+    .optional()
+    .describe('Keeps only this many of the newest snapshots on every path, and those that a session continues from.'),
   dryRun: z.boolean().optional().describe('Only counts the items that would be removed.'),
 });
 

@@ -548,16 +548,35 @@ describe('what a run that was taken over works with', () => {
     });
   });
 
+  test('is all there after a prune during the run', async () => {
+    const store = new InMemorySessionStore();
+    const dead = worker(store);
+    const turns = call(dead.agent, ['zero', 'one'], { sessionId: 'job' });
+    (await dead.called(1)).release('0');
+    (await dead.called(2)).release('1');
+    await turns;
+    const { output } = await call(dead.agent, [detached('two')], { sessionId: 'job' });
+    expect((await store.prune({ maxChainLength: 1 })).snapshots).toBe(1);
+    letLeasesEnd();
+    const rescuer = worker(store, { answer: '2' });
+    expect((await recoverRuns(rescuer.ai)).runs).toMatchObject([{ outcome: 'continued' }]);
+    const { status, state } = await rescuer.settled(output.snapshotId!);
+    expect([status, texts(state?.messages)]).toEqual(['completed', ['zero', '0', 'one', '1', 'two', '2']]);
+  });
+
   test('whose first snapshot is gone is given up', async () => {
     const store = new InMemorySessionStore();
     const dead = worker(store);
     const first = call(dead.agent, ['zero'], { sessionId: 'job' });
     (await dead.called(1)).release('0');
-    await first;
+    const { snapshotId: gone } = (await first).output;
     const { output } = await call(dead.agent, [detached('one')], { sessionId: 'job' });
     letLeasesEnd();
-    await store.prune({ maxChainLength: 1 });
-    const rescuer = worker(store, { answer: 'never' });
+    const without = storeAround(store, (name, [lookup], make) => {
+      const isGone = name === 'getSnapshot' && (lookup as { snapshotId?: string }).snapshotId === gone;
+      return isGone ? Promise.resolve(undefined) : make();
+    });
+    const rescuer = worker(without, { answer: 'never' });
     expect((await recoverRuns(rescuer.ai)).runs).toMatchObject([{ outcome: 'settled' }]);
     expect(await rescuer.agent.getSnapshot(output.snapshotId!)).toMatchObject({
       status: 'failed',

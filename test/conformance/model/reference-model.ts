@@ -187,11 +187,20 @@ export class ReferenceModel {
     const doomed = new Set(
       this.#rowsOf(session).filter((row) => row.snapshot.status !== 'pending' && (!near.has(row) || isOld(row))),
     );
+    for (const leaf of leaves) for (const row of this.#continuation(leaf)) doomed.delete(row);
     // What stays and is no leaf must not become one.
     for (let orphaned: Row | undefined; (orphaned = this.#wouldBeLeaf(session, doomed));) {
       doomed.delete(this.#children(orphaned).at(-1)!);
     }
     return doomed;
+  }
+
+  /** Of a leaf that has not completed: it, the nearest completed snapshot, which its session continues from, and those between. */
+  #continuation(leaf: Row): Row[] {
+    if (leaf.snapshot.status === undefined || leaf.snapshot.status === 'completed') return [];
+    const path = this.#path(leaf);
+    const completed = path.findIndex((row) => row.snapshot.status === 'completed');
+    return completed === -1 ? path : path.slice(0, completed + 1);
   }
 
   #wouldBeLeaf(session: string, doomed: Set<Row>): Row | undefined {

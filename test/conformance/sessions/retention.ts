@@ -115,6 +115,45 @@ function pruning(kit: Kit): void {
     for (const id of ids.slice(1)) await a.mustGet(id);
   });
 
+  kit.test(
+    'a leaf that has not completed keeps the nearest completed snapshot before it, and those between',
+    async ({ a, b }) => {
+      for (const status of STATUSES.filter((one) => one !== 'completed')) {
+        for (const [rule, policy] of Object.entries({ age: { maxAgeMs: HOUR }, chain: { maxChainLength: 1 } })) {
+          const session = `${status} ${rule}`;
+          const turns = [
+            ['begun', 'completed'],
+            ['last', 'completed'],
+            ['stopped', 'aborted'],
+            ['leaf', status],
+          ] as const;
+          for (const [i, [id, of]] of turns.entries()) {
+            const parent = i === 0 ? {} : { parentId: `${session} ${turns[i - 1]![0]}` };
+            const input = snapshot({ sessionId: session, createdAt: hoursAgo(9), status: of, messages: 40, ...parent });
+            await a.save(`${session} ${id}`, input);
+          }
+          const kept = ['last', 'stopped', 'leaf'].map((id) => `${session} ${id}`);
+          const before = await Promise.all(kept.map((id) => a.mustGet(id)));
+          equal((await b.prune(policy, { sessionId: session })).snapshots, 1, `pruned snapshots, ${session}`);
+          equal(await Promise.all(kept.map((id) => b.byId(id))), before, `what is kept, ${session}`);
+          equal([await a.byId(`${session} begun`), await a.leafId(session)], [undefined, kept[2]], session);
+        }
+      }
+    },
+  );
+
+  kit.test(
+    'a session without a completed turn keeps the path of its latest turn, so that it can begin anew',
+    async ({ a }) => {
+      await a.save('first', snapshot({ sessionId: 'chat', status: 'aborted' }));
+      await a.save('second', snapshot({ sessionId: 'chat', status: 'failed', parentId: 'first' }));
+      equal((await a.prune({ maxChainLength: 1, maxAgeMs: 0 })).snapshots, 0, 'pruned snapshots');
+      await a.save('third', snapshot({ sessionId: 'chat', parentId: 'second' }));
+      equal((await a.prune({ maxChainLength: 1 })).snapshots, 2, 'pruned snapshots once a turn has completed');
+      equal(await a.leafId('chat'), 'third', 'the leaf');
+    },
+  );
+
   kit.test('idleMs takes whole sessions, but none that runs', async ({ a, b }) => {
     for (const [id, age] of Object.entries({ idle: 5, active: 1, running: 9 })) {
       const status = id === 'running' ? 'pending' : 'completed';

@@ -51,6 +51,18 @@ function copyOf(tree: SessionTree<SnapshotNode>): SessionTree<SnapshotNode> {
   return copy;
 }
 
+/** The snapshot that a session with this leaf continues from, or the missing one that keeps it from continuing. */
+function walkBack(tree: SessionTree<SnapshotNode>, leaf: SnapshotNode): string | undefined {
+  let node = leaf;
+  while (node.status !== 'completed') {
+    if (node.parentId === undefined) return undefined;
+    const parent = tree.get(node.parentId);
+    if (!parent) return `${node.parentId} is gone`;
+    node = parent;
+  }
+  return node.snapshotId;
+}
+
 const idsOf = (nodes: Iterable<SnapshotNode>): string[] => [...nodes].map((one) => one.snapshotId);
 
 describe('planRetention', () => {
@@ -68,6 +80,9 @@ describe('planRetention', () => {
         for (const id of plan.remove) after.remove(id);
         expect(idsOf(after.leaves())).toEqual(idsOf(tree.leaves()));
         expect(after.latestLeaf()).toBe(tree.latestLeaf());
+        expect(after.leaves().map((leaf) => walkBack(after, leaf))).toEqual(
+          tree.leaves().map((leaf) => walkBack(tree, leaf)),
+        );
         for (const id of plan.remove) {
           expect(tree.mustGet(id).status).not.toBe('pending');
           const isOld = rule.maxAgeMs !== undefined && Date.parse(tree.mustGet(id).createdAt) < NOW - rule.maxAgeMs;

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { InMemorySessionStoreOptions } from 'genkitx-agents';
+import { defineAgent, genkit, type InMemorySessionStoreOptions } from 'genkitx-agents';
 import {
   applyRetention,
   archiveToDirectory,
@@ -10,6 +10,7 @@ import {
 } from 'genkitx-agents/privacy';
 import { afterEach, expect, it, vi } from 'vitest';
 import { storeAround } from '../../session/store-around.ts';
+import { scriptedModel } from '../../support/scripted-model.ts';
 import { temporaryFolder } from '../../stores/file/support/folders.ts';
 import type { FullStore } from '../rights/erase-suite.ts';
 
@@ -65,6 +66,27 @@ export function appliesRetention(
     expect((await store.getSnapshot({ sessionId: 'aged' }))?.state?.custom).toEqual({ said: 'aged said 2' });
     expect(await applyRetention(store, policy)).toMatchObject({ seen: 3, sessions: 0, snapshots: 0, shards: 0 });
   });
+
+  it.each([{ maxAgeMs: 0 }, { maxChainLength: 1 }])(
+    'with %j leaves a session able to go on whose last turn failed',
+    async (policy) => {
+      const store = open();
+      const ai = genkit({});
+      const fails = (): never => {
+        throw new Error('no quota');
+      };
+      const model = scriptedModel(ai, { replies: ['1', '2', fails, '4'] });
+      const agent = defineAgent(ai, { name: 'support', model: model.name, store });
+      const send = (text: string) => agent.chat({ sessionId: 'chat' }).send(text);
+      await send('one');
+      await send('two');
+      await expect(send('three')).rejects.toMatchObject({ status: 'INTERNAL' });
+      await applyRetention(store, policy);
+      expect((await send('four')).text).toBe('4');
+      const sent = model.requests.at(-1)!.messages.map(({ content }) => content[0]?.text);
+      expect(sent).toEqual(['one', '1', 'two', '2', 'four']);
+    },
+  );
 
   it('goes by a function of the session’s summary', async () => {
     const store = open();

@@ -101,6 +101,25 @@ export const removals: readonly Mutant[] = [
     })),
   },
   {
+    fault: 'prunes the completed snapshot that a failed turn came after',
+    subject: 'deleting and pruning',
+    make: replacing((sound) => ({
+      prune: async (policy, options) => {
+        const result = await sound.prune(policy, options);
+        if (policy.maxChainLength === undefined || options?.dryRun) return result;
+        for (const { sessionId } of (await sound.listSessions(options)).items) {
+          const content = await contentOf(sound, sessionId, options);
+          if (content.at(-1)?.status !== 'failed') continue;
+          await sound.deleteSession({ ...options, sessionId });
+          for (const kept of content.filter(({ status }) => status !== 'completed')) {
+            await sound.saveSnapshot(kept.snapshotId, () => kept, options);
+          }
+        }
+        return result;
+      },
+    })),
+  },
+  {
     fault: 'answers after it was closed',
     subject: 'reopening and closing',
     make: replacing(() => ({ close: async () => {} })),

@@ -6,6 +6,7 @@ import { completedSnapshot, Workload, type WorkloadState } from '../../../../ben
 import { bytesAtRest } from '../../../../bench/measure.ts';
 import { random, scale } from '../../../support/scale.ts';
 import { FileSessionStore, type FileSessionStoreOptions } from '../../../../stores/file/file-session-store.ts';
+import type { SnapshotStatus } from '../../../../src/store/contract.ts';
 import { SessionTree, type SnapshotNode } from '../../../../src/snapshot/session-tree.ts';
 import { overflow, planRetention } from '../../../../src/snapshot/retention.ts';
 import { entriesBelow, temporaryFolder } from '../support/folders.ts';
@@ -48,6 +49,35 @@ describe('maxPersistedChainLength', () => {
       expect((await openStore(folder).getSnapshot({ snapshotId: id }))?.snapshotId).toBe(id);
   });
 
+  it.each(['pending', 'failed', 'aborted', 'expired'] as const)(
+    'a turn that is %s removes no snapshot that its session continues from',
+    async (status) => {
+      const folder = temporaryFolder();
+      const store = openStore(folder, { maxPersistedChainLength: 1 });
+      await saveTurns(store, 2, true);
+      await saveTurn(store, 3, { status: 'aborted', wide: true });
+      await saveTurn(store, 4, { status, wide: true });
+      const cold = openStore(folder);
+      const ids = async (): Promise<string[]> =>
+        (await cold.listSnapshots({ sessionId: SESSION })).items.map((item) => item.snapshotId);
+      expect(await ids()).toEqual(['t2', 't3', 't4']);
+      expect((await cold.getSnapshot({ snapshotId: 't2' }))?.state?.custom?.turn).toBe(2);
+      await saveTurn(store, 5, { parent: 't2' });
+      await saveTurn(store, 6);
+      // t2 stays for t4, another leaf.
+      expect(await ids()).toEqual(['t2', 't3', 't4', 't6']);
+    },
+  );
+
+  it('once a turn has completed, the next save removes what the turns before it needed', async () => {
+    const store = openStore(temporaryFolder(), { maxPersistedChainLength: 1 });
+    await saveTurn(store, 1);
+    await saveTurn(store, 2, { status: 'aborted' });
+    await saveTurn(store, 3);
+    const { items } = await store.listSnapshots({ sessionId: SESSION });
+    expect(items.map((item) => item.snapshotId)).toEqual(['t3']);
+  });
+
   it('a removed id can be used again, in any session', async () => {
     const store = openStore(temporaryFolder(), { maxPersistedChainLength: 2 });
     await saveTurns(store, 4, true);
@@ -77,18 +107,21 @@ describe('maxPersistedChainLength', () => {
   });
 
   it('overflow removes what the rule for whole sessions removes, on random trees', () => {
-    growTrees({ pending: false }, ({ tree, beyond, length, added }) => {
-      const path = new Set(tree.ancestors(added.snapshotId));
-      const plan = planRetention(tree, { maxChainLength: length }, 0);
-      const expected = plan.whole ? [] : plan.remove.filter((id) => path.has(id));
-      expect(beyond.toSorted()).toEqual(expected.toSorted());
-    });
+    growTrees(
+      { statuses: ['completed', 'completed', 'failed', 'aborted', 'expired'] },
+      ({ tree, beyond, length, added }) => {
+        const path = new Set(tree.ancestors(added.snapshotId));
+        const plan = planRetention(tree, { maxChainLength: length }, 0);
+        const expected = plan.whole ? [] : plan.remove.filter((id) => path.has(id));
+        expect(beyond.toSorted()).toEqual(expected.toSorted());
+      },
+    );
   });
 
   it('overflow keeps what runs, and makes no leaf of what was none', () => {
-    growTrees({ pending: true }, ({ tree, beyond }) => {
+    growTrees({ statuses: ['completed', 'completed', 'completed', 'failed', 'pending'] }, ({ tree, beyond }) => {
       const leaves = tree.leaves().map((leaf) => leaf.snapshotId);
-      for (const id of beyond) expect(tree.mustGet(id).status).toBe('completed');
+      for (const id of beyond) expect(tree.mustGet(id).status).not.toBe('pending');
       for (const id of beyond) tree.remove(id);
       expect(tree.leaves().map((leaf) => leaf.snapshotId)).toEqual(leaves);
     });
@@ -104,20 +137,19 @@ interface Grown {
 }
 
 /** Grows random trees; after each new snapshot has `check` look, and removes what was beyond. */
-function growTrees({ pending }: { pending: boolean }, check: (grown: Grown) => void): void {
+function growTrees({ statuses }: { statuses: readonly SnapshotStatus[] }, check: (grown: Grown) => void): void {
   const step = fc.record({
     back: fc.nat(20),
     isRoot: fc.integer({ min: 0, max: 9 }),
-    runs: fc.integer({ min: 0, max: 9 }),
+    status: fc.constantFrom(...statuses),
   });
   const steps = fc.array(step, { minLength: 1, maxLength: 40 });
   fc.assert(
     fc.property(steps, fc.integer({ min: 1, max: 5 }), (plan, length) => {
       const tree = new SessionTree<SnapshotNode>();
-      for (const [i, { back, isRoot, runs }] of plan.entries()) {
+      for (const [i, { back, isRoot, status }] of plan.entries()) {
         const known = [...tree.nodes()].map((node) => node.snapshotId);
         const parentId = isRoot === 0 ? undefined : known.at(-1 - (back % Math.max(1, known.length)));
-        const status = pending && runs === 0 ? 'pending' : 'completed';
         const added: SnapshotNode = {
           snapshotId: `n${i}`,
           createdAt: '',

@@ -1,6 +1,12 @@
 import { FileSessionStore, type FileSessionStoreOptions } from '../../../../stores/file/file-session-store.ts';
 import type { FileSystem } from '../../../../stores/file/disk/file-system.ts';
-import type { ScopeChange, ScopeId, SessionSnapshot, SessionSnapshotInput } from '../../../../src/store/contract.ts';
+import type {
+  ScopeChange,
+  ScopeId,
+  SessionSnapshot,
+  SessionSnapshotInput,
+  SnapshotStatus,
+} from '../../../../src/store/contract.ts';
 
 export interface State {
   messages?: { role: 'user' | 'model'; content: { text: string }[] }[];
@@ -47,13 +53,13 @@ export function stateOf(turn: number, wide = false): SessionSnapshot<State['cust
 export async function saveTurn(
   store: Store,
   turn: number,
-  options: { parent?: string; wide?: boolean; scopes?: readonly ScopeChange[] } = {},
+  options: { parent?: string; wide?: boolean; scopes?: readonly ScopeChange[]; status?: SnapshotStatus } = {},
 ): Promise<void> {
   const parentId = options.parent ?? (turn > 1 ? `t${turn - 1}` : undefined);
   const save = (): SessionSnapshotInput<State['custom']> => ({
     sessionId: SESSION,
     createdAt: `2026-01-01T00:00:${String(turn % 60).padStart(2, '0')}.000Z`,
-    status: 'completed',
+    status: options.status ?? 'completed',
     ...(parentId !== undefined && { parentId }),
     state: stateOf(turn, options.wide),
   });
