@@ -312,8 +312,8 @@ export interface AgentAPI<State = unknown, O = unknown> {
   chat(init?: AgentInit<State>): AgentChat<State, O>;
 
   /**
-   * Reads a snapshot and returns a conversation that continues from it, with its messages. By `sessionId`: the snapshot from which the session
-   * continues, which is that of its last completed turn, or the one that is running.
+   * Reads a snapshot and returns a conversation that continues from it, with its messages. By `sessionId`: its latest snapshot, unless that
+   * turn failed or has expired; then the one before it.
    *
    * @throws AgentError `NOT_FOUND` when there is no such snapshot.
    */

@@ -9,8 +9,8 @@ export interface SessionOwner {
 }
 
 /**
- * What the server has verified as the user's id, where Genkit's context providers put it. Not checked: an id that is no string must be
- * refused, because without a user a session is open to all callers.
+ * The user id that the server has verified, where Genkit's context providers put it. Returned unchecked: the agent and the scopes of a memory
+ * refuse an id that is no valid string, because a session without a user is open to all callers.
  */
 export function verifiedUser({ auth }: ActionContext): string | undefined {
   return (auth?.['uid'] as string | null | undefined) ?? undefined;

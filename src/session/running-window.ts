@@ -12,16 +12,18 @@ export interface RunningWindow {
   }): Promise<void>;
 }
 
-/** By session, the window of the running turn: that of the agent, or that of a model call which a custom agent makes. */
-const windows = new WeakMap<object, RunningWindow>();
+/** By session, the windows of the running turn: that of the agent, and those of other model calls in the turn. */
+const windows = new WeakMap<object, Map<object, RunningWindow>>();
 
-export function noteRunningWindow(session: object, window: RunningWindow): void {
-  windows.set(session, window);
+/** @param key The same for all model calls through one window: it is noted once. */
+export function noteRunningWindow(session: object, key: object, window: RunningWindow): void {
+  const noted = windows.get(session) ?? new Map<object, RunningWindow>();
+  windows.set(session, noted.set(key, window));
 }
 
-/** The window of the turn that has ended. */
-export function takeRunningWindow(session: object): RunningWindow | undefined {
-  const window = windows.get(session);
+/** The windows of the turn that has ended. */
+export function takeRunningWindows(session: object): readonly RunningWindow[] {
+  const noted = [...(windows.get(session)?.values() ?? [])];
   windows.delete(session);
-  return window;
+  return noted;
 }

@@ -6,9 +6,10 @@ export function isWaiting(message: MessageData | undefined): boolean {
   return message?.role === 'model' && message.content.some((part) => part.toolRequest !== undefined);
 }
 
-/** The response in place of one that a tool request did not get. */
-export function missingResponse({ toolRequest: { name, ref }, metadata }: ToolRequestPart): ToolResponsePart {
-  const output = metadata?.['interrupt'] ? 'Waits for the user.' : 'The tool did not answer.';
+/** The response in place of one that a tool request did not get: the output of a tool that ran beside a waiting one, or why there is none. */
+export function missingResponse({ toolRequest: { name, ref }, metadata = {} }: ToolRequestPart): ToolResponsePart {
+  const reason = metadata['interrupt'] ? 'Waits for the user.' : 'The tool did not answer.';
+  const output = Object.hasOwn(metadata, 'pendingOutput') ? metadata['pendingOutput'] : reason;
   return { toolResponse: { name, ...(ref !== undefined && { ref }), output } };
 }
 
@@ -17,7 +18,8 @@ export function missingResponse({ toolRequest: { name, ref }, metadata }: ToolRe
  * refuse a conversation with such a request.
  */
 export function withResponses(messages: MessageData[]): MessageData[] {
-  const isOpen = (message: MessageData, i: number) => isWaiting(message) && messages[i + 1]?.role === 'user';
+  const isOpen = (message: MessageData, i: number) =>
+    i < messages.length - 1 && isWaiting(message) && messages[i + 1]!.role !== 'tool';
   if (!messages.some(isOpen)) return messages;
   return messages.flatMap((message, i) => {
     if (!isOpen(message, i)) return message;

@@ -134,6 +134,24 @@ describe('a session is summarized', () => {
       expect(set.calls.map(userTexts)).toEqual([['That was all.']]);
     });
 
+    test('also if a call goes through another window', async () => {
+      const set = setUp({ everyTurns: 1 });
+      const plain = contextWindow({ history: [lastTurns(1)] });
+      const agent = defineCustomAgent(set.ai, { name: 'custom', store: set.store }, async (sess) => {
+        await sess.run(async () => {
+          for (const window of [set.window, plain]) {
+            const use = [window.middleware({ sessionId: sess.sessionId })];
+            const { message } = await set.ai.generate({ model: set.model.name, messages: sess.getMessages(), use });
+            if (window === set.window) sess.addMessages([message!]);
+          }
+        });
+        return { message: sess.getMessages().at(-1) };
+      });
+      await agent.chat().send('question 1');
+      await set.window.settled();
+      expect(set.calls.map(userTexts)).toEqual([['question 1']]);
+    });
+
     test('as its store keeps the turns, so that the next turn finds the summary', async () => {
       const set = setUp({ everyTurns: 2 });
       const store = redacting(new InMemorySessionStore(), { rules: piiRules(), secret: 'x'.repeat(40) });

@@ -116,10 +116,9 @@ async function callModel<State>(turn: GenerateTurn<State>): Promise<TurnResult> 
   if (isDirect) {
     // A single model call on the unchanged conversation needs no middleware to observe it.
     progress.onModelCall(sent);
-    if (memory) {
-      const call = { request: { messages: sent }, origins: placed.originsOf(sent), abortSignal };
-      request.messages = (await memory.place(call)).messages;
-    }
+    const call = { request: { messages: sent }, origins: placed.originsOf(sent), abortSignal };
+    const { messages: toSend } = memory ? await memory.place(call) : call.request;
+    request.messages = withResponses(toSend);
   } else {
     tools = new ResumedTools();
     let hasRestarted = false;
@@ -144,6 +143,7 @@ async function callModel<State>(turn: GenerateTurn<State>): Promise<TurnResult> 
     if (resume) request.resume = resume;
   }
   let response: GenerateResponse | MessageData;
+  abortSignal.throwIfAborted();
   try {
     response = await generate(voice.registry, request);
   } catch (error) {
@@ -240,6 +240,7 @@ function observe<State>(turn: Observers<State>) {
       memory?.noteRequest(request);
       const call = async (fitting: typeof request) => {
         const changed = (await change(fitting)) ?? fitting;
+        abortSignal.throwIfAborted();
         return next({ ...changed, messages: withResponses(changed.messages) }, options);
       };
       const response = await (window

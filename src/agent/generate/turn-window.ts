@@ -2,7 +2,7 @@ import type { ActionContext, GenerateRequest, GenerateResponseData, MessageData 
 import type { ContextWindow, TurnWindow } from '../../context/types.ts';
 import { invalidArgument } from '../../errors.ts';
 import { takeCompactionRequest, warnNotCompacted } from '../../session/compaction-request.ts';
-import { noteRunningWindow, takeRunningWindow } from '../../session/running-window.ts';
+import { noteRunningWindow, takeRunningWindows } from '../../session/running-window.ts';
 import type { TurnOutcome } from '../../session/turn.ts';
 import type { TurnMemory } from '../../session/turn-memory.ts';
 import { viewOf, type Session } from '../../session/session.ts';
@@ -62,7 +62,7 @@ export function windowOpener<State>(agent: AgentDefinition<State>): OpenWindow |
     const { sessionId } = session;
     const artifacts = () => viewOf(session).artifacts;
     const window = context.openTurn({ registry, sessionId, records, artifacts, ...turn });
-    noteRunningWindow(session, window);
+    noteRunningWindow(session, context, window);
     return window;
   };
 }
@@ -108,15 +108,15 @@ export function afterTurn<State>(
   { outcome, ...turn }: SavedTurn,
 ): void {
   const { registry, memory } = agent;
-  const window = takeRunningWindow(session);
+  const windows = takeRunningWindows(session);
   const isForced = takeCompactionRequest(session);
   if (outcome.status !== 'completed') return;
-  if (!window && isForced) warnNotCompacted(session.sessionId);
-  if (!window && !memory) return;
+  if (windows.length === 0 && isForced) warnNotCompacted(session.sessionId);
+  if (windows.length === 0 && !memory) return;
   const { snapshotId } = outcome;
   const { sessionId } = session;
   const uploads = [
-    window?.afterTurn({ snapshotId, messages: turn.messages, isForced }),
+    ...windows.map((window) => window.afterTurn({ snapshotId, messages: turn.messages, isForced })),
     memory?.afterTurn({ ...turn, snapshotId, sessionId, store: listedStore(agent) }),
   ].filter((upload) => upload !== undefined);
   if (uploads.length === 0) return;

@@ -42,11 +42,12 @@ export async function runAgent<State>(
   const queue = agent.onConflict === 'queue' && init.snapshotId === undefined ? init.sessionId : undefined;
   let letNext: (() => void) | undefined;
   let work: Promise<AgentOutput> | undefined;
+  let queued: object | undefined;
   try {
     if (queue !== undefined) letNext = await turnOfSession(agent, queue, scope);
     const reads = prefetch(agent, { init, intake, context, abortSignal: scope.signal });
     const opened = await scope.race(() => openSession(agent, init, context));
-    if (queue !== undefined) queuedIn.set(opened.session, agent.turns);
+    if (queue !== undefined) queuedIn.set((queued = opened.session), agent.turns);
     keepPrefetched(opened.session, reads);
     const setting = settingOf({ agent, intake, scope, opened, sendChunk });
     const running = (work = runFunction(fn, setting));
@@ -65,7 +66,13 @@ export async function runAgent<State>(
     return unopenedOutput(init, error instanceof Aborted ? 'aborted' : toRuntimeError(error));
   } finally {
     scope.release();
-    if (letNext) void Promise.allSettled([work]).then(letNext);
+    if (letNext) {
+      const end = letNext;
+      void Promise.allSettled([work]).then(() => {
+        if (queued) queuedIn.delete(queued);
+        end();
+      });
+    }
   }
 }
 

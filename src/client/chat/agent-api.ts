@@ -27,7 +27,7 @@ export function createAgentApi<State = unknown, O = unknown>(transport: AgentTra
       const conversation = await withAgentErrors(async () => {
         const found = await mustGetSnapshot<State>(transport, lookup);
         if (!('sessionId' in lookup)) return Conversation.of<State>(found, stateManagement);
-        const snapshot = await lastResumable<State>(transport, found);
+        const snapshot = await lastIntact<State>(transport, found);
         return snapshot
           ? Conversation.of<State>(snapshot, stateManagement)
           : new Conversation<State>({ sessionId: lookup.sessionId }, stateManagement);
@@ -61,17 +61,19 @@ export function createAgentApi<State = unknown, O = unknown>(transport: AgentTra
 }
 
 /**
- * The snapshot from which a session continues: the latest one, unless its turn failed, was aborted or has expired; then the one before it.
- * `undefined` if no turn of the session has completed.
+ * The snapshot from which the chat of a session continues: the latest one, unless its turn failed or has expired; then the one before it.
+ * `undefined` if there is none.
  */
-async function lastResumable<State>(
+async function lastIntact<State>(
   transport: AgentTransport,
   latest: AgentSnapshot<State>,
 ): Promise<AgentSnapshot<State> | undefined> {
   let snapshot = latest;
-  while (snapshot.status === 'failed' || snapshot.status === 'aborted' || snapshot.status === 'expired') {
+  while (snapshot.status === 'failed' || snapshot.status === 'expired') {
     if (snapshot.parentId === undefined) return undefined;
-    snapshot = await mustGetSnapshot<State>(transport, { snapshotId: snapshot.parentId });
+    const parent = await transport.getSnapshot({ snapshotId: snapshot.parentId });
+    if (!parent) return undefined;
+    snapshot = withInterrupts(parent as SessionSnapshot<State>);
   }
   return snapshot;
 }

@@ -2,7 +2,7 @@ import { generateMiddleware } from '@genkit-ai/ai';
 import { getAsyncContext, getContext } from '@genkit-ai/core';
 import type { MessageData } from 'genkit';
 import { sessionMessagesIn } from '../../session/log/preamble.ts';
-import { noteRunningWindow } from '../../session/running-window.ts';
+import { noteRunningWindow, type RunningWindow } from '../../session/running-window.ts';
 import { CURRENT_SESSION, type Session } from '../../session/session.ts';
 import { checkOptions, isRecordStore, isText } from '../../store/check-options.ts';
 import type { ContextWindow, WindowMiddlewareOptions } from '../types.ts';
@@ -19,15 +19,25 @@ class MiddlewareConfig {
     this.#options = options;
   }
 
-  /** The running session, if it is the window's. */
-  get session(): Session | undefined {
+  /**
+   * Begins the work after the turn. In the turn of an agent it begins when that was saved, because a store may change the turn's messages.
+   *
+   * @param messages Those of the model call, with its reply.
+   */
+  afterTurn(turn: WindowTurn, messages: readonly MessageData[]): void {
     const session = getAsyncContext().getStore<Session>(CURRENT_SESSION);
-    return session?.sessionId === this.#options.sessionId ? session : undefined;
+    if (session?.sessionId !== this.#options.sessionId) void turn.afterTurn({ messages });
+    else if (session && this.#setting.compaction) noteRunningWindow(session, this.#setting, withoutSnapshot(turn));
   }
 
   open(registry: WindowTurnScope['registry']): WindowTurn {
     return new WindowTurn(this.#setting, { ...this.#options, registry, context: getContext() });
   }
+}
+
+/** The middleware does not know the snapshot from which a turn continues, so it can't compare the one that was saved with it. */
+function withoutSnapshot(turn: WindowTurn): RunningWindow {
+  return { afterTurn: ({ messages, isForced }) => turn.afterTurn({ messages, isForced }) };
 }
 
 type WindowTurnScope = ConstructorParameters<typeof WindowTurn>[1];
@@ -45,12 +55,7 @@ const define = generateMiddleware({ name: 'genkitx-agents-context' }, ({ config,
       const response = await next(envelope, context);
       // Later steps of a tool loop also come here, nested in the first one.
       if (envelope.currentTurn === 0 && response.message) {
-        const { session } = config as unknown as MiddlewareConfig;
-        const turn = opened();
-        // An agent's store may change the messages of the turn, so they are summarized as they were saved.
-        if (session)
-          noteRunningWindow(session, { afterTurn: ({ messages, isForced }) => turn.afterTurn({ messages, isForced }) });
-        else void turn.afterTurn({ messages: [...said, response.message] });
+        (config as unknown as MiddlewareConfig).afterTurn(opened(), [...said, response.message]);
       }
       return response;
     },

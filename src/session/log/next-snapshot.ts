@@ -9,7 +9,7 @@ import { keeperOf, type SnapshotLog } from './session-log.ts';
 import type { SessionEnd } from './session-reader.ts';
 import type { StateDraft } from '../state/state-draft.ts';
 import type { SessionContent, SessionQuery } from './stored-session.ts';
-import { waitsAfter, waitsOf, type Waits } from '../tool-requests.ts';
+import { isWaiting, waitsAfter, waitsOf, type Waits } from '../tool-requests.ts';
 
 /** @throws `INVALID_ARGUMENT` */
 export function checkOwner({ appName, userId }: SessionOwner): SessionOwner {
@@ -55,7 +55,7 @@ export function snapshotOf(
     state: { ...state, sessionId, messages, ...custom },
     sessionLog,
     // A tool request that waits still waits after an event without content.
-    ...(!said && base?.finishReason && { finishReason: base.finishReason }),
+    ...(!said && isWaiting(before.at(-1)) && base?.finishReason && { finishReason: base.finishReason }),
     ...waitsAfter({ snapshotId: base?.snapshotId, messages: before, ...waitsOf(base) }, snapshotId, messages),
   };
   return input;

@@ -192,7 +192,7 @@ export class FileMemoryTenant implements MemoryTenant {
     return this.#change('Erasing memories', () =>
       this.#withJobs(() =>
         this.#locked(scope, async (lock) => {
-          const jobs = (await this.#openJobs()).filter((file) => file.scope === shortHashOf(key));
+          const jobs = this.#jobs.list().filter((file) => file.scope === shortHashOf(key));
           await this.#jobs.remove(jobs);
           const tail = await scope.log.tail();
           const notes = scope.notes.count(tail);

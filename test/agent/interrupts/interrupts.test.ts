@@ -147,11 +147,15 @@ describe.each(CHANGING_STORE_KINDS)('interrupts on $name', ({ make }) => {
   });
 
   test('a conversation may continue without an answer', async () => {
-    const { agent, scripted, first } = await setUp([ask('1')], 'never mind');
+    const flag: Part = { toolRequest: { name: 'flag', input: {}, ref: '2' } };
+    const { agent, scripted, first } = await setUp([ask('1'), flag], 'never mind');
     const { output } = await call(agent, ['forget it'], { snapshotId: first.output.snapshotId });
     expect(output.message).toEqual(model('never mind'));
-    // Most providers refuse a request without a response.
-    const responses = [{ toolResponse: { name: 'ask', ref: '1', output: 'Waits for the user.' } }];
+    // Most providers refuse a request without a response. That of a tool that ran is what it answered.
+    const responses = [
+      { toolResponse: { name: 'ask', ref: '1', output: 'Waits for the user.' } },
+      { toolResponse: { name: 'flag', ref: '2', output: false } },
+    ];
     const [go, asked, ...rest] = scripted.requests[1]!.messages;
     expect([go!.role, asked!.role]).toEqual(['user', 'model']);
     expect(rest).toMatchObject([{ role: 'tool', content: responses }, user('forget it')]);

@@ -475,7 +475,7 @@ describe('an impossible use is refused', () => {
     const long = await failure((state) => state.set('x', 'long'), { store, limits: { maxValueBytes: 4 } }, context);
     expect(long?.message).toContain('more than 4 bytes');
     const userId = () => ' ';
-    expect((await failure(() => {}, { store, userId }, context))?.message).toContain('must return a string');
+    expect((await failure(() => {}, { store, userId }, context))?.message).toContain('must be a string');
   });
 
   test('when the agent is defined', () => {

@@ -362,15 +362,20 @@ test("with onConflict: 'queue' a tool that talks to its own session is refused, 
     otherwise: 'ok',
   });
   const answers: unknown[] = [];
+  const ended = deferred();
+  let later: Promise<string> | undefined;
   const note = ai.defineTool({ name: 'note', description: '.', inputSchema: z.object({}) }, async () => {
     for (const sessionId of ['s', 'other']) {
       const turn = agent.chat({ sessionId }).send('noted');
       answers.push(await turn.then(({ text }) => text).catch(({ status }: { status: string }) => status));
     }
+    later = ended.promise.then(async () => (await agent.chat({ sessionId: 's' }).send('later')).text);
   });
   const store = new InMemorySessionStore();
   const agent: Agent = defineAgent(ai, { name: 'a', model: model.name, store, tools: [note], onConflict: 'queue' });
   expect((await agent.chat({ sessionId: 's' }).send('go')).text).toBe('ok');
   expect(answers).toEqual(['FAILED_PRECONDITION', 'ok']);
   expect((await agent.chat({ sessionId: 's' }).send('next')).text).toBe('ok');
+  ended.resolve();
+  expect(await later).toBe('ok');
 });

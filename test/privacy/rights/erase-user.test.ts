@@ -75,11 +75,21 @@ describe('eraseUser', () => {
     const folder = temporaryFolder();
     const open = (name: string) => {
       const encryption = envelope({ keys: localKeys(secret(name)) });
-      return memoryManager(genkit(), { store: new FileMemoryStore(folder, { encryption }), extract: () => [] });
+      const extract = () => {
+        throw new Error('down');
+      };
+      return memoryManager(genkit(), { store: new FileMemoryStore(folder, { encryption }), extract });
     };
     const [memory, keyless] = [open('a'), open('b')];
     const scope = memory.scopeFor('user', { context: { auth: { uid: 'ada' } } });
     await memory.create({ scope, memory: 'Ada lives in Paris.' });
+    await memory.ingest({
+      scope,
+      source: { id: 'chat' },
+      messages: [{ role: 'user', content: [{ text: 'Hi.' }] }],
+      wait: true,
+    });
+    expect(await memory.jobs.list({ scope })).toHaveLength(1);
     await expect(keyless.list({ scope })).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
     await eraseUser(new InMemorySessionStore(), { userId: 'ada', memory: keyless });
     expect(await memory.list({ scope })).toEqual({ items: [] });

@@ -283,7 +283,7 @@ function partKey(input: JobInput): string | undefined {
   return 'range' in input && !input.isApproved ? `${input.range.from}-${input.range.to}` : undefined;
 }
 
-/** The id of a text that a commit quarantines. In the order of their ids the texts are as they were found. */
+/** The id of a text that a commit quarantines. In the order of their ids the texts of a part are as they were found. */
 function textId(jobId: string, { part, commits }: SplitJob, index: number): string {
   return [jobId, part ?? '', ...[commits, index].map((number) => String(number).padStart(6, '0'))].join(':');
 }
