@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { dataLoss } from '../../../src/errors.ts';
-import { stringifyJson } from '../../../src/json/value.ts';
+import { stringifyJson, type Json } from '../../../src/json/value.ts';
 import type { Sealer } from '../../../src/store/encryption/encryption.ts';
 import type { MemoryJob } from '../../../src/store/memory/contract.ts';
 import { memoryJobDueAt } from '../../../src/store/memory/jobs.ts';
@@ -60,16 +60,27 @@ export class JobFiles {
     return [...files.values()].toSorted((x, y) => x.number - y.number);
   }
 
-  async read({ name, ref }: JobFile): Promise<MemoryJob> {
-    const content = await readFrom(this.#folder.fs, join(this.path, name));
-    const json = typeof content === 'object' ? jsonObjectOf(content.bytes) : undefined;
-    if (!json) throw damaged();
-    assertReadable(json['format'], SEALED_FORMAT, 'A memory job');
-    const { scope, sealed } = json;
+  /** The key of a job's scope, which is in clear. */
+  async scopeOf(file: JobFile): Promise<string> {
+    const { scope } = await this.#content(file);
+    return scope === undefined ? memoryScopeKey((await this.read(file)).scope) : JSON.stringify(scope);
+  }
+
+  async read(file: JobFile): Promise<MemoryJob> {
+    const { ref } = file;
+    const { scope, sealed, ...json } = await this.#content(file);
     const job =
       typeof sealed === 'string' ? await openJson(sealed, this.#sealerOf(JSON.stringify(scope)), ref) : json['job'];
     if (!isObject(job)) throw damaged();
     return Object.freeze(job as unknown as MemoryJob);
+  }
+
+  async #content({ name }: JobFile): Promise<Record<string, Json>> {
+    const content = await readFrom(this.#folder.fs, join(this.path, name));
+    const json = typeof content === 'object' ? jsonObjectOf(content.bytes) : undefined;
+    if (!json) throw damaged();
+    assertReadable(json['format'], SEALED_FORMAT, 'A memory job');
+    return json;
   }
 
   async add(job: MemoryJob, number: number): Promise<void> {

@@ -28,7 +28,7 @@ import {
   jobToClaim,
   leaseMemoryJob,
 } from '../../../src/store/memory/jobs.ts';
-import { describeMemoryScope, memoryScopeKey, memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
+import { describeMemoryScope, memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
 import { endMs } from '../../../src/store/memory/version.ts';
 import { outcomeUnknown } from '../disk/io-error.ts';
 import type { HeldLock } from '../disk/lock-folder.ts';
@@ -296,8 +296,7 @@ export class FileMemoryTenant implements MemoryTenant {
       seen.add(file.scope);
       // A job that was never claimed can't be done.
       if (file.change === 0) continue;
-      const scope = this.#scope(memoryScopeKey((await this.#jobs.read(file)).scope));
-      const { job } = await scope.log.tail();
+      const { job } = await this.#scope(await this.#jobs.scopeOf(file)).log.tail();
       if (job === file.ref) done.push(file);
     }
     await this.#jobs.remove(done);
@@ -309,7 +308,7 @@ export class FileMemoryTenant implements MemoryTenant {
     return this.#readJobs(async (files) => {
       const keys = new Map<string, string>();
       for (const file of files) {
-        if (!keys.has(file.scope)) keys.set(file.scope, memoryScopeKey((await this.#jobs.read(file)).scope));
+        if (!keys.has(file.scope)) keys.set(file.scope, await this.#jobs.scopeOf(file));
       }
       return keys;
     });
