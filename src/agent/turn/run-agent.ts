@@ -66,18 +66,19 @@ export async function runAgent<State>(
     return unopenedOutput(init, error instanceof Aborted ? 'aborted' : toRuntimeError(error));
   } finally {
     scope.release();
-    if (letNext) {
-      const end = letNext;
-      void Promise.allSettled([work]).then(() => {
-        if (queued) queuedIn.delete(queued);
-        end();
-      });
-    }
+    if (letNext) void leaveQueue(work, queued, letNext);
   }
 }
 
 /** The queue in which other calls wait for the call that a session belongs to. */
 const queuedIn = new WeakMap<object, AgentDefinition['turns']>();
+
+/** Lets the next call of the queue begin when the work of this one has ended. */
+async function leaveQueue(work: Promise<unknown> | undefined, session: object | undefined, letNext: () => void) {
+  await Promise.allSettled([work]);
+  if (session) queuedIn.delete(session);
+  letNext();
+}
 
 /**
  * Waits until the session's earlier turns have ended. An abort ends the wait.
