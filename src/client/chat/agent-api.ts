@@ -5,7 +5,7 @@ import { withAgentErrors } from '../errors.ts';
 import { mustGetSnapshot, withInterrupts } from './read-snapshot.ts';
 import { pause, withLimits } from '../signals.ts';
 import type { AgentTransport } from '../transport.ts';
-import type { AgentAPI, AgentSnapshot, SessionSnapshot } from '../types.ts';
+import type { AgentAPI, SessionSnapshot } from '../types.ts';
 
 /** How long the server may wait before it answers, in ms. Proxies close connections that are idle for longer. */
 const LONG_POLL_MS = 25_000;
@@ -25,12 +25,13 @@ export function createAgentApi<State = unknown, O = unknown>(transport: AgentTra
     loadChat: async (given) => {
       const lookup = readLookup(given);
       const conversation = await withAgentErrors(async () => {
-        const found = await mustGetSnapshot<State>(transport, lookup);
-        if (!('sessionId' in lookup)) return Conversation.of<State>(found, stateManagement);
-        const snapshot = await lastIntact<State>(transport, found);
-        return snapshot
-          ? Conversation.of<State>(snapshot, stateManagement)
-          : new Conversation<State>({ sessionId: lookup.sessionId }, stateManagement);
+        let from: SessionSnapshot<State> | undefined = await mustGetSnapshot<State>(transport, lookup);
+        // A session continues from before a turn that failed or has expired.
+        while (from && 'sessionId' in lookup && (from.status === 'failed' || from.status === 'expired')) {
+          const { parentId }: SessionSnapshot = from;
+          from = (parentId && (await transport.getSnapshot({ snapshotId: parentId }))) as typeof from;
+        }
+        return from ? Conversation.of(from, stateManagement) : new Conversation<State>(lookup, stateManagement);
       });
       return new Chat<State, O>(transport, conversation);
     },
@@ -58,22 +59,4 @@ export function createAgentApi<State = unknown, O = unknown>(transport: AgentTra
 
     abort: (snapshotId) => withAgentErrors(async () => transport.abort(snapshotId)),
   };
-}
-
-/**
- * The snapshot from which the chat of a session continues: the latest one, unless its turn failed or has expired; then the one before it.
- * `undefined` if there is none.
- */
-async function lastIntact<State>(
-  transport: AgentTransport,
-  latest: AgentSnapshot<State>,
-): Promise<AgentSnapshot<State> | undefined> {
-  let snapshot = latest;
-  while (snapshot.status === 'failed' || snapshot.status === 'expired') {
-    if (snapshot.parentId === undefined) return undefined;
-    const parent = await transport.getSnapshot({ snapshotId: snapshot.parentId });
-    if (!parent) return undefined;
-    snapshot = withInterrupts(parent as SessionSnapshot<State>);
-  }
-  return snapshot;
 }

@@ -178,8 +178,7 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
       throw new AgentError<State>({
         status: 'DATA_LOSS',
         message:
-          'The turn completed, but a change of the custom state does not fit here. ' +
-          'Load the chat again, or send another turn.',
+          'The turn completed, but a change of its state does not fit. Load the chat again, or send another turn.',
         state: response.state,
         snapshotId,
         response,

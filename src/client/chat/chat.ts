@@ -77,7 +77,7 @@ export class Chat<State, O = unknown> implements AgentChat<State, O> {
       if (this.#isRunning) {
         throw new AgentError({
           status: 'FAILED_PRECONDITION',
-          message: 'This chat is running a turn. Wait for its response, or open another chat for a concurrent turn.',
+          message: 'This chat is running a turn. Wait for it, or open another chat.',
         });
       }
     } catch (error) {
@@ -114,7 +114,7 @@ export class Chat<State, O = unknown> implements AgentChat<State, O> {
     if (response.snapshotId === undefined) {
       throw new AgentError<State>({
         status: 'FAILED_PRECONDITION',
-        message: 'The agent returned no snapshot: only an agent with a store runs turns in the background.',
+        message: 'The agent returned no snapshot: only one with a store runs turns in the background.',
         response,
       });
     }

@@ -150,7 +150,7 @@ export class Conversation<State> {
     if (snapshot?.status === 'pending') {
       throw new AgentError({
         status: 'FAILED_PRECONDITION',
-        message: `The turn in the background (snapshot ${snapshotId}) is still running. Wait for its task to end, or abort it.`,
+        message: `The background turn (snapshot ${snapshotId}) is still running. Wait for it, or abort it.`,
       });
     }
     this.#beforeDetached = undefined;

@@ -78,7 +78,7 @@ function mustBeWithin(maxChars: number, chars: number): void {
   if (chars > maxChars) {
     throw new AgentError({
       status: 'RESOURCE_EXHAUSTED',
-      message: `The answer has a frame of more than ${maxChars} characters, the limit of "maxFrameChars" of remoteAgent().`,
+      message: `The answer has a frame of more than ${maxChars} characters ("maxFrameChars" of remoteAgent).`,
     });
   }
 }
