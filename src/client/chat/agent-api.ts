@@ -27,7 +27,9 @@ export function createAgentApi<State = unknown, O = unknown>(transport: AgentTra
       const conversation = await withAgentErrors(async () => {
         let from: SessionSnapshot<State> | undefined = await mustGetSnapshot<State>(transport, lookup);
         // A session continues from before a turn that failed or has expired.
-        while (from && 'sessionId' in lookup && (from.status === 'failed' || from.status === 'expired')) {
+        const isOver = ({ status }: SessionSnapshot) =>
+          'sessionId' in lookup && (status === 'failed' || status === 'expired');
+        while (from && isOver(from)) {
           const { parentId }: SessionSnapshot = from;
           from = (parentId && (await transport.getSnapshot({ snapshotId: parentId }))) as typeof from;
         }

@@ -177,8 +177,7 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
     if (this.#misfit !== undefined) {
       throw new AgentError<State>({
         status: 'DATA_LOSS',
-        message:
-          'The turn completed, but a change of its state does not fit. Load the chat again, or send another turn.',
+        message: 'The turn completed, but a change of its state does not fit. Load the chat again.',
         state: response.state,
         snapshotId,
         response,
