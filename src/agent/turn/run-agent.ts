@@ -1,8 +1,6 @@
-import { getAsyncContext } from '@genkit-ai/core';
 import type { ActionContext } from 'genkit';
 import type { AgentInit, AgentInput, AgentOutput, AgentStreamChunk } from 'genkit/beta';
-import { AgentInitError, failedPrecondition, quote } from '../../errors.ts';
-import { CURRENT_SESSION, type Session } from '../../session/session.ts';
+import { AgentInitError } from '../../errors.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { keepPrefetched, prefetch } from '../generate/prefetch.ts';
 import { assertInitFits, openSession } from '../open/open-session.ts';
@@ -12,6 +10,7 @@ import { Aborted, AbortScope } from '../abort-scope.ts';
 import { unopenedOutput } from './agent-output.ts';
 import { Intake } from '../intake.ts';
 import { runFunction, settingOf } from './run-function.ts';
+import { QueuedCall } from './session-queue.ts';
 
 /** One call of an agent, as the action receives it. */
 export interface AgentCall {
@@ -38,19 +37,17 @@ export async function runAgent<State>(
   // A caller that detaches may disconnect at once.
   const intake = new Intake(call.inputs, () => scope.release());
   const { init, context, sendChunk } = call;
-  // Waits for the session's earlier turns in this process, including those in the background.
-  const queue = agent.onConflict === 'queue' && init.snapshotId === undefined ? init.sessionId : undefined;
-  let letNext: (() => void) | undefined;
+  const isQueued = agent.onConflict === 'queue' && init.snapshotId === undefined && init.sessionId !== undefined;
+  const queued = isQueued ? new QueuedCall(agent.turns, init.sessionId!) : undefined;
   let work: Promise<AgentOutput> | undefined;
-  let queued: object | undefined;
   try {
-    if (queue !== undefined) letNext = await turnOfSession(agent, queue, scope);
+    await queued?.begin(scope);
     const reads = prefetch(agent, { init, intake, context, abortSignal: scope.signal });
     const opened = await scope.race(() => openSession(agent, init, context));
-    if (queue !== undefined) queuedIn.set((queued = opened.session), agent.turns);
     keepPrefetched(opened.session, reads);
     const setting = settingOf({ agent, intake, scope, opened, sendChunk });
-    const running = (work = runFunction(fn, setting));
+    const run = () => runFunction(fn, setting);
+    const running = (work = queued ? queued.run(run) : run());
     // The first of the two resolves the call; after a detach the function continues in the background.
     return await new Promise((resolve, reject) => {
       running.then(resolve, reject);
@@ -66,52 +63,6 @@ export async function runAgent<State>(
     return unopenedOutput(init, error instanceof Aborted ? 'aborted' : toRuntimeError(error));
   } finally {
     scope.release();
-    if (letNext) void leaveQueue(work, queued, letNext);
-  }
-}
-
-/** The queue in which other calls wait for the call that a session belongs to. */
-const queuedIn = new WeakMap<object, AgentDefinition['turns']>();
-
-/** Lets the next call of the queue begin when the work of this one has ended. */
-async function leaveQueue(work: Promise<unknown> | undefined, session: object | undefined, letNext: () => void) {
-  await Promise.allSettled([work]);
-  if (session) queuedIn.delete(session);
-  letNext();
-}
-
-/**
- * Waits until the session's earlier turns have ended. An abort ends the wait.
- *
- * @returns A function that lets the next call begin.
- * @throws `FAILED_PRECONDITION` for a call that a turn of the same session makes: it would wait for itself.
- */
-async function turnOfSession<State>(
-  { turns }: AgentDefinition<State>,
-  sessionId: string,
-  scope: AbortScope,
-): Promise<() => void> {
-  const running = getAsyncContext().getStore<Session>(CURRENT_SESSION);
-  if (running?.sessionId === sessionId && queuedIn.get(running) === turns) {
-    throw failedPrecondition(
-      `A turn of session ${quote(sessionId)} can't run another turn of it, which would wait for the first to end ` +
-        `(onConflict: 'queue'). Use another sessionId, or a snapshotId to branch.`,
-    );
-  }
-  let letNext: () => void = () => {};
-  const isTurn = new Promise<void>((begin) => {
-    void turns.run(sessionId, async () => {
-      if (scope.aborted) return;
-      const isOver = new Promise<void>((resolve) => (letNext = resolve));
-      begin();
-      await isOver;
-    });
-  });
-  try {
-    await scope.race(() => isTurn);
-    return letNext;
-  } catch (error) {
-    letNext();
-    throw error;
+    void queued?.endAfter(work);
   }
 }

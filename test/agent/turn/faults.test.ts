@@ -379,3 +379,43 @@ test("with onConflict: 'queue' a tool that talks to its own session is refused, 
   ended.resolve();
   expect(await later).toBe('ok');
 });
+
+test("with onConflict: 'queue' a tool that asks an agent which talks to the tool's session is refused, and blocks nothing", async () => {
+  const ai = genkitOfGenkit({});
+  const asks = [{ toolRequest: { name: 'ask', ref: '1', input: {} } }];
+  const first = scriptedModel(ai, { name: 'first', replies: [asks], otherwise: 'ok' });
+  const second = scriptedModel(ai, {
+    name: 'second',
+    replies: [[{ toolRequest: { name: 'answer', ref: '1', input: {} } }]],
+    otherwise: 'answered',
+  });
+  const answers: unknown[] = [];
+  const input = { description: '.', inputSchema: z.object({}) };
+  const ask = ai.defineTool({ name: 'ask', ...input }, async () => {
+    answers.push((await b.chat({ sessionId: 's' }).send('please')).text);
+  });
+  const answer = ai.defineTool({ name: 'answer', ...input }, async () => {
+    for (const sessionId of ['s', 'other']) {
+      const turn = a.chat({ sessionId }).send('back');
+      answers.push(await turn.then(({ text }) => text).catch(({ status }: { status: string }) => status));
+    }
+  });
+  const options = { onConflict: 'queue' } as const;
+  const a: Agent = defineAgent(ai, {
+    name: 'a',
+    model: first.name,
+    store: new InMemorySessionStore(),
+    tools: [ask],
+    ...options,
+  });
+  const b: Agent = defineAgent(ai, {
+    name: 'b',
+    model: second.name,
+    store: new InMemorySessionStore(),
+    tools: [answer],
+    ...options,
+  });
+  expect((await a.chat({ sessionId: 's' }).send('go')).text).toBe('ok');
+  expect(answers).toEqual(['FAILED_PRECONDITION', 'ok', 'answered']);
+  expect((await a.chat({ sessionId: 's' }).send('next')).text).toBe('ok');
+});
