@@ -10,6 +10,8 @@ import type {
   ToolResponsePart,
 } from '../client/types.ts';
 import { KeptTurns, type TurnStorage } from './kept-turns.ts';
+import { KnownSnapshots, NO_SNAPSHOT_BEFORE, noSuchSnapshot } from './known-snapshots.ts';
+import { pointOf } from './point.ts';
 import { ChatChunks, type ChatChunk } from './ui-chunks.ts';
 import {
   messageOf,
@@ -99,15 +101,16 @@ export function agentTransport(
   /** Where a new message goes on. */
   const startOf = async ({ chatId, messages, messageId, trigger }: ChatRequest): Promise<AgentInit | undefined> => {
     const earlier = messages.slice(0, -1);
+    const isAgain = messageId !== undefined || trigger === 'regenerate-message';
     if (earlier.length === 0) {
       // What is said in place of the first message has no snapshot before it: a session of its own.
-      const isAgain = messageId !== undefined || trigger === 'regenerate-message';
       const isThere = isAgain && (await exists(remote, chatId));
       return isThere ? undefined : { sessionId: chatId };
     }
     const last = lastTurns.get(chatId);
     const isLast = last !== undefined && last.messageId === earlier.findLast(({ role }) => role === 'user')?.id;
-    const snapshotId = (isLast && (await last.snapshotId)) || snapshotOf(earlier);
+    const known = (isLast && (await last.snapshotId)) || snapshotOf(earlier);
+    const snapshotId = known || (isAgain && (await findSnapshotOf(remote, earlier)));
     return snapshotId ? { snapshotId } : { sessionId: chatId };
   };
 
@@ -209,6 +212,22 @@ function streamOf(turn: AgentTurn, options: StreamOptions): ReadableStream<ChatC
 
 function snapshotOf(messages: readonly ChatMessage[]): string | undefined {
   return messages.map((message) => metadataOf(message).snapshotId).findLast((id) => id !== undefined);
+}
+
+/**
+ * Finds the snapshot at which a loaded conversation had these messages. Default: it was not loaded by `chatMessagesOf`.
+ *
+ * @throws AgentError `FAILED_PRECONDITION` when it had none: its first snapshot has later messages too.
+ */
+async function findSnapshotOf(agent: AgentAPI, messages: readonly ChatMessage[]): Promise<string | undefined> {
+  const { loadedFrom } = metadataOf(messages.findLast(({ role }) => role === 'assistant') ?? messages[0]!);
+  if (loadedFrom === undefined) return undefined;
+  const known = new KnownSnapshots(() => ({ agent }));
+  const loaded = await known.read({ snapshotId: loadedFrom });
+  if (!loaded) throw noSuchSnapshot(loadedFrom);
+  const before = await known.before(pointOf(loaded), messages.filter(({ role }) => role === 'user').length);
+  if (before === undefined) throw new AgentError(NO_SNAPSHOT_BEFORE);
+  return before;
 }
 
 async function exists(agent: AgentAPI, sessionId: string): Promise<boolean> {

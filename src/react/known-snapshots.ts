@@ -121,6 +121,15 @@ export class KnownSnapshots<State, Node extends SnapshotNode> {
     if (node && turns !== undefined) return { parentId: node.parentId, turns };
     const snapshot = await this.read({ snapshotId });
     if (snapshot) return { parentId: snapshot.parentId, turns: turnsIn(snapshot.state?.messages) };
-    throw new AgentError({ status: 'NOT_FOUND', message: `There is no snapshot ${snapshotId} any more.` });
+    throw noSuchSnapshot(snapshotId);
   }
+}
+
+export const NO_SNAPSHOT_BEFORE = {
+  status: 'FAILED_PRECONDITION',
+  message: 'There is no snapshot before this message, so nothing else can be said in its place.',
+} as const;
+
+export function noSuchSnapshot(snapshotId: string): AgentError {
+  return new AgentError({ status: 'NOT_FOUND', message: `There is no snapshot ${snapshotId} any more.` });
 }

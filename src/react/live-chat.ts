@@ -1,4 +1,5 @@
 import { AgentError, describeError, toAgentError } from '../client/errors.ts';
+import { pause } from '../client/signals.ts';
 import type {
   AgentAPI,
   AgentInput,
@@ -24,7 +25,7 @@ import {
   type Point,
   type RunningTurn,
 } from './point.ts';
-import { KnownSnapshots } from './known-snapshots.ts';
+import { KnownSnapshots, NO_SNAPSHOT_BEFORE, noSuchSnapshot } from './known-snapshots.ts';
 import { hasGaps } from './streamed-messages.ts';
 import { isGood, type SnapshotNode } from './snapshot-tree.ts';
 import type { ChatView, LiveChatOptions, SendOptions } from './types.ts';
@@ -57,8 +58,12 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
   /** Of a conversation without a snapshot: the chat that has its state. */
   #chat: ReturnType<AgentAPI<State>['chat']> | undefined;
   #hasRead: boolean;
+  /** The session is the one that `begin` returned. */
+  #hasBegun = false;
   #isOpen = false;
   #reading: Promise<void> | undefined;
+  /** While the conversation was being read, a turn of another page began or ended. */
+  #isOutdated = false;
   #refreshing: Promise<void> | undefined;
   /** Counts what was asked to be shown; the last one asked for is shown. */
   #asked = 0;
@@ -97,10 +102,20 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     };
   }
 
-  /** Sends a message of the user. Resolves at the end of the turn, however it ends; while a turn runs, nothing is sent. */
+  /**
+   * Sends a message of the user. Resolves at the end of the turn, however it ends; while a turn runs, nothing is sent. A message to a
+   * conversation that can't be read is not sent: it is shown as failed, and `retry` sends it.
+   */
   readonly send = async (message: string | MessageData, options?: SendOptions): Promise<void> => {
     await this.#reading;
-    await this.#run(this.#point.snapshotId, inputOf(message), options);
+    if (!this.#hasRead) await this.refresh();
+    if (this.#hasRead) {
+      await this.#run(this.#point.snapshotId, inputOf(message), options);
+      return;
+    }
+    const unsent = begun<State>({ parentId: this.#point.snapshotId, input: inputOf(message), known: [] });
+    this.#turn = { ...unsent, phase: 'failed', error: this.#readError };
+    this.#notify();
   };
 
   /** Answers the interrupts, all of them at once, with what their `respond` and `restart` return. Resolves as `send`. */
@@ -113,14 +128,17 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     await this.#run(this.#point.snapshotId, { resume: { restart, respond } }, options);
   };
 
-  /** Runs the last turn again: one that failed or was stopped in its place, any other as a branch. Resolves as `send`. */
+  /**
+   * Runs the last turn again: one that failed or was stopped in its place, any other as a branch. What could not be read is read again instead,
+   * and a failed turn is not run again if it was saved. Resolves as `send`.
+   */
   readonly retry = async (): Promise<void> => {
-    const turn = this.#shownTurn();
-    if (turn?.phase === 'running') return;
-    if (!this.#hasRead) {
+    if (this.#turn?.phase === 'running') return;
+    if (!this.#hasRead || this.#readError || this.#shownTurn()?.phase === 'failed') {
       await this.refresh();
-      return;
+      if (!this.#hasRead || !this.#shownTurn()) return;
     }
+    const turn = this.#shownTurn();
     if (turn) {
       if (turn.input) await this.#run(turn.parentId, turn.input);
       else this.dismiss();
@@ -134,7 +152,8 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
 
   /**
    * Says something else in place of a message of the user: a branch, beside which the other stays. The first message of a session has no snapshot
-   * before it, unless `begin` names one: then a new session begins. Resolves as `send`.
+   * before it, unless `begin` names one: then a new session begins. An agent without a store has no branches: only its first message can be
+   * said anew. Resolves as `send`.
    *
    * @param index The index of the message in `messages`.
    * @throws AgentError `INVALID_ARGUMENT` when there is no message of the user.
@@ -146,9 +165,17 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     }
     if (this.#turn?.phase === 'running') return;
     try {
-      const before = await this.#known.before(this.#point, turnsIn(messages.slice(0, index)));
-      if (before !== undefined) await this.#show(before);
-      else this.#leaveSession();
+      const point = this.#point;
+      // The message of a failed turn is not part of the conversation yet.
+      const isUnsaved = index >= point.messages.length;
+      const earlier = turnsIn(messages.slice(0, index));
+      const before = isUnsaved ? point.snapshotId : await this.#known.before(point, earlier);
+      if (before === undefined && !isUnsaved) {
+        if (earlier > 0) throw new AgentError(NO_SNAPSHOT_BEFORE);
+        this.#leaveSession();
+      } else if (before !== point.snapshotId) {
+        await this.#show(before);
+      }
       await this.#run(before, inputOf(message));
     } catch (error) {
       this.#fail(error);
@@ -194,15 +221,19 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
 
   async #readFirst(): Promise<void> {
     let kept = this.#kept.read(this.#sessionId);
+    this.#isOutdated = false;
     await this.#attempt(async () => {
       if (this.options.listSnapshots) await this.#known.refresh(this.#sessionId);
       await this.#show(this.options.snapshotId ?? kept?.parentId, kept !== undefined);
       this.#hasRead = true;
     });
     this.#reading = undefined;
-    // Another page may have gone on meanwhile.
+    if (!this.#hasRead) return;
+    // A message that could not be sent before.
+    if (this.#turn && !this.#shownTurn()) this.#moveTurn();
     kept = this.#kept.read(this.#sessionId);
     if (kept && !this.#turn) await this.#takeUp(kept);
+    else if (!kept && this.#isOutdated) await this.refresh();
     this.#notify();
   }
 
@@ -215,11 +246,12 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
       return;
     }
     this.#turn = begun({ parentId, input, known });
-    if (!kept.error && (await this.#savedMeanwhile().catch(() => false))) return;
+    if (!kept.error && (await this.#readSaved())) return;
     this.#turn = { ...this.#turn, phase: 'failed', error: new AgentError(kept.error ?? LEFT) };
   }
 
   readonly #onKept = (): void => {
+    this.#isOutdated = true;
     if (this.#reading || this.#turn?.phase === 'running') return;
     const kept = this.#kept.read(this.#sessionId);
     if (kept?.streamId !== undefined) void this.#takeUp(kept);
@@ -240,12 +272,22 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
   async #readAgain(): Promise<void> {
     await this.#known.refresh(this.#sessionId);
     if (this.#turn?.phase === 'failed' && (await this.#savedMeanwhile())) return;
-    if ((this.#turn && this.#turn.phase !== 'stopped') || !this.#isFollowing) return;
+    // The turn was refused because another one came first.
+    const isBehind = this.#turn?.error?.status === 'ABORTED';
+    if (!isBehind && ((this.#turn && this.#turn.phase !== 'stopped') || !this.#isFollowing)) return;
     const { snapshotId } = this.#point;
     const { tree } = this.#known;
     const newest = snapshotId === undefined || !tree.get(snapshotId) ? tree.latest : tree.newestLeafFrom(snapshotId);
     if (newest !== snapshotId && newest !== undefined) await this.#show(newest, true);
     else await this.#known.readForks(snapshotId);
+    if (isBehind && this.#turn) this.#moveTurn();
+  }
+
+  /** Lets a turn that failed continue from what is shown. */
+  #moveTurn(): void {
+    const { snapshotId } = this.#point;
+    this.#changeTurn({ parentId: snapshotId, known: this.#childrenOf(snapshotId) });
+    this.#keepFailed();
   }
 
   /**
@@ -257,7 +299,9 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     const asked = ++this.#asked;
     const snapshot = await this.#read(wanted);
     let at = snapshot;
-    while (at && !isGood(at)) at = at.parentId === undefined ? undefined : await this.#read(at.parentId);
+    while (at && !isGood(at)) {
+      at = at.parentId === undefined ? undefined : await this.#known.read({ snapshotId: at.parentId });
+    }
     if (asked !== this.#asked) return;
     this.#place(at ? pointOf(at) : BEGINNING, follows);
     if (snapshot && at !== snapshot && !this.#turn) {
@@ -276,23 +320,38 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     this.#notify();
   }
 
-  /** @param wanted Default, also where the snapshots can be listed and it is none of them: the latest. */
+  /**
+   * @param wanted Default, also where there is no such snapshot any more: the latest of the session.
+   * @throws AgentError `NOT_FOUND` when there is no such snapshot, and no session is named.
+   */
   async #read(wanted: string | undefined): Promise<AgentSnapshot<State> | undefined> {
     const { tree } = this.#known;
     const isListed = this.options.listSnapshots !== undefined;
     const snapshotId = isListed && !tree.get(wanted) ? (tree.latest ?? tree.nodes.at(-1)?.snapshotId) : wanted;
-    if (snapshotId !== undefined) return this.#known.read({ snapshotId });
-    return isListed || this.#sessionId === undefined ? undefined : this.#known.read({ sessionId: this.#sessionId });
+    const snapshot = snapshotId === undefined ? undefined : await this.#known.read({ snapshotId });
+    if (snapshot || isListed) return snapshot;
+    if (this.#sessionId !== undefined) return this.#known.read({ sessionId: this.#sessionId });
+    if (snapshotId !== undefined) throw noSuchSnapshot(snapshotId);
+    return undefined;
   }
 
   /** Waits for a turn that runs in the background. */
   async #waitFor(snapshotId: string): Promise<void> {
     const waiting = new AbortController();
+    const { signal } = waiting;
     this.#background = { snapshotId, waiting };
     if (!this.#isOpen) waiting.abort();
-    await this.options.agent
-      .waitForSnapshot(snapshotId, { abortSignal: waiting.signal, metadataOnly: true })
-      .catch(() => {});
+    for (let isOver = false; !isOver && !signal.aborted;) {
+      try {
+        await this.options.agent.waitForSnapshot(snapshotId, { abortSignal: signal, metadataOnly: true });
+        isOver = true;
+      } catch (error) {
+        if (signal.aborted) break;
+        this.#readError = toAgentError(error);
+        this.#notify();
+        await pause(WAIT_AGAIN_MS, signal).catch(() => {});
+      }
+    }
     this.#background = undefined;
     this.#turn = undefined;
     if (!waiting.signal.aborted) {
@@ -309,7 +368,7 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     parentId: string | undefined,
     input: AgentInput,
     { streamId, ...options }: RunOptions = {},
-    known: readonly string[] = this.#known.tree.childrenOf(parentId).map(({ snapshotId }) => snapshotId),
+    known: readonly string[] = this.#childrenOf(parentId),
   ): Promise<void> {
     if (this.#turn?.phase === 'running') return;
     this.#readError = undefined;
@@ -330,28 +389,32 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
         onStreamId: (id) => this.#keep(id),
         onReconnecting: (reconnecting) => this.#changeTurn({ reconnecting }),
       };
-      this.#running =
+      const running =
         streamId === undefined
           ? chat.sendStream(input, { ...options, ...listening })
           : chat.followStream(streamId, input, listening);
-      for await (const chunk of this.#running.stream) {
+      this.#running = running;
+      for await (const chunk of running.stream) {
         this.#turn = further(this.#turn, chunk);
         this.#notifySoon();
       }
-      await this.#end(await this.#running.response);
+      const response = await running.response;
+      // A listener may send the next message as soon as this turn has ended.
+      this.#running = undefined;
+      await this.#end(response);
     } catch (error) {
       this.#running = undefined;
-      const isLost = AgentError.isInstance(error) && error.status === 'UNAVAILABLE';
-      if (isLost && (await this.#readSaved())) return;
+      const { status } = toAgentError(error);
+      if (status === 'UNAVAILABLE' && (await this.#readSaved())) return;
       this.#fail(error);
-    } finally {
-      this.#running = undefined;
+      if (status === 'ABORTED') await this.refresh();
     }
   }
 
   async #begin(): Promise<void> {
-    if (!this.options.begin) return;
+    if (!this.options.begin || this.#hasBegun) return;
     const { sessionId, snapshotId } = await this.options.begin(this.#sessionId);
+    this.#hasBegun = true;
     this.#sessionId = sessionId;
     if (this.#point.snapshotId === undefined) this.#point = { ...this.#point, snapshotId };
     if (snapshotId !== undefined) this.#known.remember({ snapshotId, status: 'completed' }, []);
@@ -362,13 +425,16 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
   #chatAt(snapshotId: string | undefined): ReturnType<AgentAPI<State>['chat']> {
     const { agent } = this.options;
     if (snapshotId !== undefined) return agent.chat({ snapshotId });
-    this.#chat ??= agent.chat(this.#sessionId === undefined ? undefined : { sessionId: this.#sessionId });
+    if (!this.#chat || this.#point.messages.length === 0) {
+      this.#chat = agent.chat(this.#sessionId === undefined ? undefined : { sessionId: this.#sessionId });
+    }
     return this.#chat;
   }
 
   /** The first message is said anew, and has no snapshot before it. */
   #leaveSession(): void {
     this.#sessionId = undefined;
+    this.#hasBegun = false;
     this.#known.clear();
     this.#chat = undefined;
     this.#turn = undefined;
@@ -387,7 +453,8 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     }
     // What was saved is then not what was streamed.
     const isOther = snapshotId !== undefined && (isStopped || hasGaps(turn.messages, this.#point.messages));
-    const saved = isOther ? await this.options.agent.getSnapshot(snapshotId) : undefined;
+    // The turn is saved, whether or not it can be read.
+    const saved = isOther ? await this.options.agent.getSnapshot(snapshotId).catch(() => undefined) : undefined;
     const next = saved ? pointOf(saved) : pointAfter(this.#point, turn, response);
     if (snapshotId !== undefined) this.#known.remember({ ...next, snapshotId, parentId: turn.parentId }, next.messages);
     // The turn is shown as it was streamed until its snapshot is in the list.
@@ -414,8 +481,12 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
       this.#notify();
       return;
     }
-    const { status, message, details } = describeError(error);
     this.#changeTurn({ phase: 'failed', reconnecting: false, error });
+    this.#keepFailed();
+  }
+
+  #keepFailed(): void {
+    const { status, message, details } = describeError(this.#turn!.error);
     this.#keep(undefined, { status, message, details });
   }
 
@@ -444,6 +515,10 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
       return true;
     }
     return false;
+  }
+
+  #childrenOf(snapshotId: string | undefined): string[] {
+    return this.#known.tree.childrenOf(snapshotId).map((child) => child.snapshotId);
   }
 
   #keep(streamId?: string, error?: KeptTurnRecord['error']): void {
@@ -505,6 +580,9 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
 }
 
 const LEFT = { status: 'UNAVAILABLE', message: 'The page was left before the turn ended.' } as const;
+
+/** The pause before a turn in the background is waited for again, after an error. */
+const WAIT_AGAIN_MS = 2_000;
 
 function inputOf(message: string | MessageData): AgentInput {
   return { message: typeof message === 'string' ? { role: 'user', content: [{ text: message }] } : message };

@@ -3,7 +3,9 @@ import type { AgentStreamChunk, MessageData, Part } from '../client/types.ts';
 /** The messages of a turn as they are streamed, one chunk further. Messages that the chunk does not change stay the same objects. */
 export function withChunk(messages: StreamedMessage[], { modelChunk }: AgentStreamChunk): StreamedMessage[] {
   if (!modelChunk) return messages;
-  const { role = 'model', index, content, aggregated } = modelChunk;
+  const { index, content, aggregated } = modelChunk;
+  // The request of a tool that waits is streamed with the role of its tool.
+  const role = content.some(({ toolRequest }) => toolRequest) ? 'model' : (modelChunk.role ?? 'model');
   const last = messages.at(-1);
   const goesOn = last?.role === role && (index === undefined || last.index === undefined || last.index === index);
   if (!goesOn) return [...messages, { role, index, content: content.reduce(withPart, []) }];

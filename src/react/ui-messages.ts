@@ -17,8 +17,10 @@ export interface ChatMessage {
 export interface ReplyMetadata {
   /** The session. */
   sessionId?: string;
-  /** The snapshot that the next message goes on from. */
+  /** The snapshot that the next message goes on from. Default: the reply is an earlier one of `loadedFrom`. */
   snapshotId?: string;
+  /** The snapshot that the reply was read from. */
+  loadedFrom?: string;
 }
 
 /** A part of a stored message, in the form of `useChat`. */
@@ -40,7 +42,7 @@ export interface StoredChatMessage {
   role: 'user' | 'assistant';
   /** Its texts, files and tool calls. */
   parts: ChatPart[];
-  /** Of the last reply: where the conversation goes on. */
+  /** Of a reply: where the conversation goes on. */
   metadata: ReplyMetadata;
 }
 
@@ -97,7 +99,8 @@ export function chatMessagesOf(
     if (role === 'user') calls = [];
     let last = messages.at(-1);
     if (last?.role !== role || role === 'user') {
-      last = { id: `${sessionId ?? snapshotId}-${index}`, role, parts: [], metadata: {} };
+      const metadata = role === 'assistant' ? { sessionId, loadedFrom: snapshotId } : {};
+      last = { id: `${sessionId ?? snapshotId}-${index}`, role, parts: [], metadata };
       messages.push(last);
     }
     if (message.role === 'model') last.parts.push({ type: 'step-start' });

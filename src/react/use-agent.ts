@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { remoteAgent } from '../client/http/remote-agent.ts';
 import type { AgentAPI } from '../client/types.ts';
 import { LiveChat } from './live-chat.ts';
@@ -29,8 +29,8 @@ interface Held<State, Node extends SnapshotNode> {
 
 /**
  * A conversation with an agent, for React 18 and 19. With another `sessionId` it is another conversation; a turn that runs in the one before goes
- * on, and is there when it is opened again. So is one that runs while the page is loaded again, or that another tab has begun, on a server that
- * keeps streams (`streamManager`).
+ * on. On a server that keeps streams (`streamManager`) it is shown as it runs when the conversation is opened again, as is one that runs while
+ * the page is loaded again, or that another tab has begun; else when it is saved.
  *
  * @example
  * import { useAgent } from 'genkitx-agents/react';
@@ -65,8 +65,10 @@ export function useAgent<State = unknown, Node extends SnapshotNode = SnapshotNo
     live.options = { ...options, agent: remote ?? (agent as AgentAPI<State>) };
   });
   useEffect(() => live.open(), [live]);
+  const asked = useRef(snapshotId);
   useEffect(() => {
-    if (snapshotId !== undefined) void live.goTo(snapshotId);
+    if (asked.current !== snapshotId) void live.goTo(snapshotId);
+    asked.current = snapshotId;
   }, [live, snapshotId]);
   return useMemo(() => {
     const { send, stop, retry, editAndBranch, respond, goTo, refresh, dismiss } = live;

@@ -1,7 +1,8 @@
 /** A conversation as a page shows it, without a page: over real connections, with the browser's storage in memory. */
-import { remoteAgent } from 'genkitx-agents/client';
+import { AgentError, remoteAgent, type AgentAPI } from 'genkitx-agents/client';
 import { LiveChat, type ChatView, type LiveChatOptions, type TurnStorage } from 'genkitx-agents/react';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { gate } from '../server/support/agents.ts';
 import { catchErrorLog } from '../server/support/log.ts';
 import { serveTeller, STORY, WORDS, type Teller } from './support/teller.ts';
 
@@ -42,6 +43,22 @@ function open(options: Partial<LiveChatOptions> = {}): LiveChat {
   return chat;
 }
 
+/** The agent, some of whose calls do something else. */
+function agentWith(change: (api: AgentAPI) => Partial<AgentAPI>): AgentAPI {
+  const api = agent();
+  return { ...api, ...change(api) };
+}
+
+/** The agent, whose next reads fail while `isDown` says so. */
+function unreadable(isDown: () => boolean): AgentAPI {
+  return agentWith((api) => ({
+    getSnapshot: async (...call) => {
+      if (isDown()) throw new AgentError({ status: 'UNAVAILABLE', message: 'down' });
+      return api.getSnapshot(...call);
+    },
+  }));
+}
+
 /** The first view that fits. */
 function until(chat: LiveChat, fits: (view: ChatView) => boolean): Promise<ChatView> {
   return new Promise((resolve) => {
@@ -58,7 +75,7 @@ function until(chat: LiveChat, fits: (view: ChatView) => boolean): Promise<ChatV
 const isIn = (status: ChatView['status']) => (view: ChatView) => view.status === status;
 
 /** Who said what. */
-const said = ({ messages }: ChatView) =>
+const said = ({ messages }: Pick<ChatView, 'messages'>) =>
   messages.map(({ role, content }) => `${role}: ${content.map((part) => part.text ?? Object.keys(part)[0]).join('')}`);
 
 describe('a live chat', () => {
@@ -334,5 +351,227 @@ describe('a live chat', () => {
     await chat.send('a');
     await chat.send('b');
     expect(said(chat.getView())).toEqual(['user: a', 'model: 1', 'user: b', 'model: 3']);
+    // Without a snapshot before it the conversation would be lost.
+    await chat.retry();
+    expect(chat.getView().error?.status).toBe('FAILED_PRECONDITION');
+    expect(said(chat.getView())).toEqual(['user: a', 'model: 1', 'user: b', 'model: 3']);
+    await chat.editAndBranch(0, 'c');
+    expect(said(chat.getView())).toEqual(['user: c', 'model: 1']);
+  });
+
+  it('runs a message that is sent as soon as the turn before has ended, and can stop it', async () => {
+    const chat = open({ sessionId: 's' });
+    const queue = ['wait'];
+    let last: Promise<void> | undefined;
+    chat.subscribe(() => {
+      if (chat.getView().status === 'ready' && chat.getView().messages.length > 0 && queue.length > 0) {
+        last = chat.send(queue.shift()!);
+      }
+    });
+    await chat.send('hello');
+    await until(chat, (view) => said(view).at(-1) === 'model: Once upon ');
+    await chat.stop();
+    await last;
+    expect(chat.getView()).toMatchObject({ status: 'ready', isStopped: true, error: undefined });
+    expect(said(chat.getView())).toEqual(['user: hello', `model: ${STORY}`, 'user: wait', 'model: Once upon ']);
+  });
+
+  it('shows a tool request that waits once, before and after the answer', async () => {
+    const chat = open({ sessionId: 's' });
+    await chat.send('delete');
+    expect(said(chat.getView())).toEqual(['user: delete', 'model: toolRequest']);
+    await chat.respond([chat.getView().interrupts[0]!.restart()]);
+    const stored = await agent().getSnapshot({ sessionId: 's' });
+    expect(said(chat.getView())).toEqual(said({ messages: stored!.state!.messages! }));
+  });
+
+  it('shows the turn that ends while the conversation is read', async () => {
+    const one = open({ sessionId: 's' });
+    void one.send('wait');
+    await teller.waits.opened;
+    const [isRead, mayAnswer] = [gate(), gate()];
+    const slow = agentWith((api) => ({
+      getSnapshot: async (...call) => {
+        const snapshot = await api.getSnapshot(...call);
+        isRead.open();
+        await mayAnswer.opened;
+        return snapshot;
+      },
+    }));
+    const two = open({ sessionId: 's', agent: slow });
+    await isRead.opened;
+    teller.mayEnd.open();
+    await until(one, isIn('ready'));
+    mayAnswer.open();
+    await until(two, (view) => isIn('ready')(view) && said(view).at(-1) === `model: ${STORY}`);
+  });
+
+  describe('that can not be read', () => {
+    it('reads it again before it sends', async () => {
+      await open({ sessionId: 's' }).send('one');
+      let failures = 1;
+      const chat = open({ sessionId: 's', agent: unreadable(() => failures-- > 0) });
+      await until(chat, isIn('error'));
+      await chat.send('two');
+      expect(said(chat.getView())).toEqual(['user: one', `model: ${STORY}`, 'user: two', `model: ${STORY}`]);
+      expect(chat.getView().status).toBe('ready');
+    });
+
+    it('shows the message as not sent, and sends it with `retry`', async () => {
+      await open({ sessionId: 's' }).send('one');
+      let isDown = true;
+      const chat = open({ sessionId: 's', agent: unreadable(() => isDown) });
+      await chat.send('two');
+      expect(chat.getView()).toMatchObject({ status: 'error', error: { status: 'UNAVAILABLE' } });
+      expect(said(chat.getView())).toEqual(['user: two']);
+      await chat.retry();
+      expect(said(chat.getView())).toEqual(['user: two']);
+      expect(teller.asked).toEqual(['one']);
+      isDown = false;
+      await chat.retry();
+      expect(said(chat.getView())).toEqual(['user: one', `model: ${STORY}`, 'user: two', `model: ${STORY}`]);
+      expect(teller.asked).toEqual(['one', 'two']);
+    });
+
+    it('`retry` reads again, and runs no turn that has ended', async () => {
+      let isDown = false;
+      const chat = open({ sessionId: 's', agent: unreadable(() => isDown) });
+      await chat.send('one');
+      isDown = true;
+      await chat.refresh();
+      expect(chat.getView().error?.status).toBe('UNAVAILABLE');
+      isDown = false;
+      await chat.retry();
+      expect(chat.getView()).toMatchObject({ status: 'ready', error: undefined });
+      expect(teller.asked).toEqual(['one']);
+    });
+
+    it('shows a stopped turn as it was streamed', async () => {
+      let isDown = false;
+      const chat = open({ sessionId: 's', agent: unreadable(() => isDown) });
+      const sent = chat.send('wait');
+      await until(chat, (view) => said(view).at(-1) === 'model: Once upon ');
+      isDown = true;
+      await chat.stop();
+      await sent;
+      expect(chat.getView()).toMatchObject({ status: 'ready', isStopped: true });
+      expect(said(chat.getView())).toEqual(['user: wait', 'model: Once upon ']);
+    });
+
+    it('waits again for a turn in the background', async () => {
+      const task = await agent().chat({ sessionId: 's' }).detach('wait');
+      let failures = 1;
+      const chat = open({
+        sessionId: 's',
+        agent: agentWith((api) => ({
+          waitForSnapshot: async (...call) => {
+            if (failures-- > 0) throw new AgentError({ status: 'UNAVAILABLE', message: 'down' });
+            return api.waitForSnapshot(...call);
+          },
+        })),
+      });
+      const view = await until(chat, ({ error }) => error !== undefined);
+      expect(view.isBusy).toBe(true);
+      await teller.waits.opened;
+      teller.mayEnd.open();
+      await until(chat, (each) => isIn('ready')(each) && each.snapshotId === task.snapshotId);
+      expect(chat.getView().error).toBeUndefined();
+    });
+  });
+
+  it('is read when a message is sent before it is opened', async () => {
+    await open({ sessionId: 's' }).send('one');
+    const chat = new LiveChat({ agent: agent(), storage, sessionId: 's' });
+    const sent = chat.send('two');
+    closing.push(chat.open());
+    await sent;
+    expect(said(chat.getView())).toEqual(['user: one', `model: ${STORY}`, 'user: two', `model: ${STORY}`]);
+  });
+
+  it('runs a first turn again in the session that `begin` named, with the newest agent', async () => {
+    const begin = vi.fn<() => { sessionId: string }>(() => ({ sessionId: crypto.randomUUID() }));
+    const refuse = async () => Response.json({ status: 'PERMISSION_DENIED', message: 'Sign in.' }, { status: 403 });
+    const stranger = remoteAgent({ url: teller.url, fetch: refuse });
+    const chat = open({ begin, agent: stranger });
+    await chat.send('one');
+    expect(chat.getView().error?.status).toBe('PERMISSION_DENIED');
+    chat.options = { ...chat.options, agent: agent() };
+    await chat.retry();
+    expect(begin).toHaveBeenCalledTimes(1);
+    const { sessionId } = chat.getView();
+    expect((await agent().getSnapshot({ sessionId: sessionId! }))?.snapshotId).toBe(chat.getView().snapshotId);
+    expect(storage.size).toBe(0);
+  });
+
+  it('says something else in place of a first message whose turn failed, in the same session', async () => {
+    const chat = open({ sessionId: 's' });
+    await chat.send('crash');
+    await chat.editAndBranch(0, 'hello');
+    expect(chat.getView()).toMatchObject({ status: 'ready', sessionId: 's' });
+    expect(said(chat.getView())).toEqual(['user: hello', `model: ${STORY}`]);
+    expect(storage.size).toBe(0);
+  });
+
+  it('shows what came first when a turn is refused for it, and runs the turn after that', async () => {
+    await teller.stop();
+    teller = await serveTeller({ onConflict: 'reject' });
+    const chat = open({ sessionId: 's' });
+    await chat.send('one');
+    await agent().chat({ snapshotId: chat.getView().snapshotId! }).send('two');
+    await chat.send('three');
+    const behind = ['user: one', `model: ${STORY}`, 'user: two', `model: ${STORY}`, 'user: three'];
+    expect(chat.getView()).toMatchObject({ status: 'error', error: { status: 'ABORTED' } });
+    expect(said(chat.getView()).slice(0, 5)).toEqual(behind);
+    const again = open({ sessionId: 's' });
+    await until(again, isIn('error'));
+    expect(said(again.getView())).toEqual(behind);
+    await again.retry();
+    expect(said(again.getView())).toEqual([...behind, `model: ${STORY}`]);
+    expect(again.getView().status).toBe('ready');
+  });
+
+  it('shows the latest in place of a snapshot that is gone, and without a session says so', async () => {
+    await open({ sessionId: 's' }).send('one');
+    const chat = open({ sessionId: 's', snapshotId: 'gone' });
+    expect(said(await until(chat, isIn('ready')))).toEqual(['user: one', `model: ${STORY}`]);
+    const unnamed = open({ snapshotId: 'gone' });
+    expect((await until(unnamed, isIn('error'))).error?.status).toBe('NOT_FOUND');
+  });
+
+  it('finds a turn that was saved when its page did not hear of its end', async () => {
+    await teller.stop();
+    teller = await serveTeller({ keepsStreams: false });
+    const chat = open({ sessionId: 's' });
+    await chat.send('hello');
+    const kept = new Map<string, string>();
+    const copy = { getItem: (key: string) => kept.get(key) ?? null, setItem: () => {}, removeItem: () => {} };
+    const copying = { ...storage, setItem: (key: string, value: string) => void kept.set(key, value) };
+    await open({ sessionId: 's', storage: copying }).send('wait me');
+    expect(kept.size).toBe(1);
+    const left = open({ sessionId: 's', storage: copy });
+    const isSaved = (view: ChatView) => isIn('ready')(view) && said(view).length === 4;
+    expect(said(await until(left, isSaved)).slice(2)).toEqual(['user: wait me', `model: ${STORY}`]);
+    expect(teller.asked).toEqual(['hello', 'wait me']);
+  });
+
+  it('does not run a turn again that was saved although its end was lost', async () => {
+    await teller.stop();
+    teller = await serveTeller({ keepsStreams: false });
+    let isDown = false;
+    const reads = unreadable(() => isDown);
+    const [whole, chat] = [open({ sessionId: 'r', agent: reads }), open({ sessionId: 's', agent: reads })];
+    for (const each of [whole, chat]) await until(each, isIn('ready'));
+    teller.proxy.cutAfter(Infinity);
+    await whole.send('hello');
+    const length = teller.proxy.carried();
+    isDown = true;
+    teller.proxy.cutAfter(length - 20);
+    await chat.send('hello');
+    expect(chat.getView().error?.status).toBe('UNAVAILABLE');
+    isDown = false;
+    await chat.retry();
+    expect(chat.getView().status).toBe('ready');
+    expect(said(chat.getView())).toEqual(['user: hello', `model: ${STORY}`]);
+    expect(teller.asked).toEqual(['hello', 'hello']);
   });
 });

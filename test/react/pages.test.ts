@@ -23,6 +23,19 @@ describePages('useAgent', ['React 19', 'React 18'], (pages) => {
     expect(pages.complaints).toEqual([]);
   });
 
+  it('shows the snapshot that it is given, and the latest when none is given any more', async () => {
+    const page = await pages.open('?page=agent');
+    const reply = `model: ${STORY}`;
+    await inPage(page, ({ agent }) => agent.send('one'));
+    const first = await inPage(page, ({ agent }) => agent.snapshotId!);
+    await inPage(page, ({ agent }) => agent.send('two'));
+    await expectLines(page, ['user: one', reply, 'user: two', reply]);
+    await inPage(page, ({ show }, snapshotId) => show(snapshotId), first);
+    await expectLines(page, ['user: one', reply]);
+    await inPage(page, ({ show }) => show(undefined));
+    await expectLines(page, ['user: one', reply, 'user: two', reply]);
+  });
+
   it('loses no chunk and doubles none, after whatever chunk the connection breaks', async () => {
     const page = await pages.open('?page=agent');
     const texts = WORDS.map((_, index) => `model: ${WORDS.slice(0, index + 1).join('')}`);
@@ -315,6 +328,26 @@ describePages('useChat over agentTransport', ['React 19'], (pages) => {
     const { items } = await pages.teller.store.listSnapshots({ sessionId: session });
     const [first] = items;
     expect(items.map(({ parentId }) => parentId)).toEqual([undefined, ...Array(3).fill(first!.snapshotId)]);
+  });
+
+  it.each(['regenerate', 'edit'] as const)('branches off a conversation that was loaded: %s', async (what) => {
+    const session = `loaded-${what}-${Math.random()}`;
+    const first = await open('', session);
+    for (const text of ['one', 'two', 'three']) {
+      await send(first, text);
+      await settled(first);
+    }
+    const page = await open('&load', session);
+    const reply = `assistant: ${STORY}`;
+    await expectLines(page, ['user: one', reply, 'user: two', reply, 'user: three', reply]);
+    if (what === 'regenerate') await inPage(page, ({ chat }) => chat.regenerate());
+    else await inPage(page, ({ chat }) => chat.sendMessage({ text: 'second', messageId: chat.messages[2]!.id }));
+    await settled(page);
+    const { items } = await pages.teller.store.listSnapshots({ sessionId: session });
+    const [one, two, three, branch] = items;
+    expect(items).toHaveLength(4);
+    expect(three!.parentId).toBe(two!.snapshotId);
+    expect(branch!.parentId).toBe((what === 'regenerate' ? two : one)!.snapshotId);
   });
 
   it('shows why a turn failed, and makes the reply again', async () => {

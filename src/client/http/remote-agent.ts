@@ -1,6 +1,7 @@
 import { createAgentApi } from '../chat/agent-api.ts';
 import { type AllNames } from '../check.ts';
 import { AgentError, invalid } from '../errors.ts';
+import { reachable } from './reachable.ts';
 import { post, readRequest, readUrl, STREAM_ID_HEADER, type PostRequest } from './post.ts';
 import { readResult, readTurn } from './read-turn.ts';
 import { readPolicy, readResumableTurn, type ReconnectOptions, type ReconnectPolicy } from './reconnect.ts';
@@ -112,7 +113,7 @@ class HttpTransport implements AgentTransport {
     const { abortSignal } = call;
     const headers = { [STREAM_ID_HEADER]: streamId };
     // Sent without the input, so that a server without kept streams does not run another turn.
-    const again = () => this.#post({ url, body: {}, stream: true, headers, abortSignal });
+    const again = () => reachable(() => this.#post({ url, body: {}, stream: true, headers, abortSignal }));
     const onAbort = () => void this.stopTurn(streamId);
     abortSignal.addEventListener('abort', onAbort, { once: true });
     if (abortSignal.aborted) {

@@ -8,13 +8,15 @@ import {
 } from 'ai';
 import { remoteAgent } from 'genkitx-agents/client';
 import { agentTransport, chatMessagesOf, useAgent } from 'genkitx-agents/react';
-import { StrictMode, useEffect, version } from 'react';
+import { StrictMode, useEffect, useState, version } from 'react';
 import { createRoot } from 'react-dom/client';
 
 /** What the tests call and read. */
 export interface TestWindow {
   version: string;
   agent: ReturnType<typeof useAgent>;
+  /** Gives the hook a snapshot to show. */
+  show: (snapshotId: string | undefined) => void;
   chat: ReturnType<typeof useChat>;
   /** Each text of the last message, as it was shown. */
   seen: string[];
@@ -31,11 +33,13 @@ page.version = version;
 page.seen = [];
 
 function AgentPage({ session = sessionId }: { session?: string }) {
-  const conversation = useAgent({ agent: query.has('url') ? url : agent, sessionId: session });
+  const [snapshotId, show] = useState<string>();
+  const conversation = useAgent({ agent: query.has('url') ? url : agent, sessionId: session, snapshotId });
   const { messages, status, reconnecting } = conversation;
   const texts = messages.map(({ role, content }) => `${role}: ${content.map((part) => part.text ?? '').join('')}`);
   useEffect(() => {
     page.agent = conversation;
+    page.show = show;
     const last = texts.at(-1);
     if (last !== undefined && page.seen.at(-1) !== last) page.seen.push(last);
   });

@@ -16,6 +16,8 @@ export interface TellerOptions {
   keepsStreams?: boolean;
   /** Default: `keep`. */
   onAbort?: 'keep' | 'discard';
+  /** Default: that of `defineAgent`. */
+  onConflict?: 'reject';
   /** A folder of pages to serve beside it. */
   pages?: string;
 }
@@ -40,6 +42,7 @@ export interface Teller {
 export async function serveTeller({
   keepsStreams = true,
   onAbort = 'keep',
+  onConflict,
   pages,
 }: TellerOptions = {}): Promise<Teller> {
   const ai = genkit({});
@@ -87,7 +90,14 @@ export async function serveTeller({
       return 'removed';
     },
   );
-  const agent = defineAgent(ai, { name: 'teller', model: 'teller', tools: [weather, remove], store, onAbort });
+  const agent = defineAgent(ai, {
+    name: 'teller',
+    model: 'teller',
+    tools: [weather, remove],
+    store,
+    onAbort,
+    onConflict,
+  });
   const app = express();
   let chunksLeft = Infinity;
   app.use(

@@ -118,6 +118,33 @@ describe.each(servers)('over $name', ({ serve }) => {
     expect(agent.runs).toHaveLength(1);
   });
 
+  it('a turn goes on when its headers can not be made while the client is away', async () => {
+    const mayEnd = gate();
+    const agent = stubAgent('a', async (_, { onChunk }) => {
+      onChunk?.(chunkOf('one'));
+      await mayEnd.opened;
+      onChunk?.(chunkOf('two'));
+      return done;
+    });
+    const { proxy } = await start(agent);
+    let failures = 0;
+    const headers = async () => {
+      if (failures-- > 0) throw new TypeError('Failed to fetch');
+      return { authorization: 'Bearer token' };
+    };
+    const turn = remoteAgent({ url: `${proxy.url}/a`, headers, reconnect: { delayMs: 0 } })
+      .chat()
+      .sendStream('go');
+    const stream = turn.stream[Symbol.asyncIterator]();
+    await stream.next();
+    failures = 2;
+    proxy.cut();
+    mayEnd.open();
+    expect((await stream.next()).value).toMatchObject({ text: 'two' });
+    expect((await turn.response).finishReason).toBe('stop');
+    expect(failures).toBeLessThan(0);
+  });
+
   it('a turn that fails after the break fails as it would have', async () => {
     const broken = gate();
     const agent = stubAgent('a', async (_, { onChunk }) => {
