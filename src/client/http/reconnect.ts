@@ -108,7 +108,7 @@ function mustHaveStream(response: Response): Response {
   }
   if (status === 429 || status >= 500) {
     response.body?.cancel().catch(() => {});
-    throw new ConnectionLostError(`The server answered HTTP ${status} to the request for the rest of the turn.`);
+    throw new ConnectionLostError(`The server answered HTTP ${status}.`);
   }
   return response;
 }

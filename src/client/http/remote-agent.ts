@@ -4,6 +4,7 @@ import { AgentError, invalid } from '../errors.ts';
 import { reachable } from './reachable.ts';
 import { post, readRequest, readUrl, STREAM_ID_HEADER, type PostRequest } from './post.ts';
 import { readResult, readTurn } from './read-turn.ts';
+import { withLimits } from '../signals.ts';
 import { readPolicy, readResumableTurn, type ReconnectOptions, type ReconnectPolicy } from './reconnect.ts';
 import { isAborted, isSnapshot } from './wire-form.ts';
 import type { AgentTransport, TransportCall, TransportRead } from '../transport.ts';
@@ -113,7 +114,7 @@ class HttpTransport implements AgentTransport {
     const { abortSignal } = call;
     const headers = { [STREAM_ID_HEADER]: streamId };
     // Sent without the input, so that a server without kept streams does not run another turn.
-    const again = () => reachable(() => this.#post({ url, body: {}, stream: true, headers, abortSignal }));
+    const again = () => this.#post({ url, body: {}, stream: true, headers, abortSignal }, reachable);
     const onAbort = () => void this.stopTurn(streamId);
     abortSignal.addEventListener('abort', onAbort, { once: true });
     if (abortSignal.aborted) {
@@ -171,9 +172,12 @@ class HttpTransport implements AgentTransport {
     return readResult(response, check, this.#options.maxFrameChars);
   }
 
-  async #post({ headers: more, ...call }: PostRequest): Promise<Response> {
+  /** @param guard Converts the errors of the `headers` function. */
+  async #post({ headers: more, ...call }: PostRequest, guard: typeof reachable = (work) => work()): Promise<Response> {
     const { headers, fetch } = this.#options;
-    const own = typeof headers === 'function' ? await headers() : headers;
+    // A token may come over the same network, or never.
+    const ask = async () => (typeof headers === 'function' ? headers() : headers);
+    const own = await withLimits(call, 'The request', () => guard(ask));
     return post({ ...call, headers: { ...own, ...more }, fetch });
   }
 }

@@ -357,6 +357,16 @@ describe('a request', () => {
     expect(sent[0]?.headers).toMatchObject({ accept: 'text/event-stream', 'content-type': 'application/json' });
   });
 
+  it('ends when it is stopped, or its time is over, while its headers are waited for', async () => {
+    const headers = () => new Promise<Record<string, string>>(() => {});
+    const remote = remoteAgent({ url: 'http://127.0.0.1:9/a', headers });
+    const turn = remote.chat().sendStream('go');
+    await turn.stop();
+    expect((await turn.response).finishReason).toBe('aborted');
+    const limited = remote.chat().sendStream('go', { abortSignal: AbortSignal.timeout(1) });
+    await expect(limited.response).rejects.toMatchObject({ status: 'DEADLINE_EXCEEDED' });
+  });
+
   it('asks for its headers each time', async () => {
     let token = 0;
     const tokens: unknown[] = [];
