@@ -226,15 +226,13 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
       if (this.options.listSnapshots) await this.#known.refresh(this.#sessionId);
       await this.#show(this.options.snapshotId ?? kept?.parentId, kept !== undefined);
       this.#hasRead = true;
+      // A message that could not be sent before.
+      if (this.#turn && !this.#shownTurn()) this.#moveTurn();
+      kept = this.#kept.read(this.#sessionId);
+      if (kept && !this.#turn) await this.#takeUp(kept);
     });
     this.#reading = undefined;
-    if (!this.#hasRead) return;
-    // A message that could not be sent before.
-    if (this.#turn && !this.#shownTurn()) this.#moveTurn();
-    kept = this.#kept.read(this.#sessionId);
-    if (kept && !this.#turn) await this.#takeUp(kept);
-    else if (!kept && this.#isOutdated) await this.refresh();
-    this.#notify();
+    if (this.#hasRead && !kept && this.#isOutdated) await this.refresh();
   }
 
   /** Goes on with a turn that this page, before it was loaded again, or another has begun. */
