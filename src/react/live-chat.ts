@@ -13,11 +13,9 @@ import type {
 } from '../client/types.ts';
 import { KeptTurns, type KeptTurnRecord } from './kept-turns.ts';
 import {
-  artifactsWith,
   BEGINNING,
   begun,
   further,
-  messagesWith,
   pointAfter,
   pointOf,
   turnOf,
@@ -29,6 +27,7 @@ import { KnownSnapshots, NO_SNAPSHOT_BEFORE, noSuchSnapshot } from './known-snap
 import { hasGaps } from './streamed-messages.ts';
 import { isGood, type SnapshotNode } from './snapshot-tree.ts';
 import type { ChatView, LiveChatOptions, SendOptions } from './types.ts';
+import { viewOf } from './view.ts';
 
 interface RunOptions extends SendOptions {
   /** The turn runs already. */
@@ -270,15 +269,18 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
   async #readAgain(): Promise<void> {
     await this.#known.refresh(this.#sessionId);
     if (this.#turn?.phase === 'failed' && (await this.#savedMeanwhile())) return;
-    // The turn was refused because another one came first.
-    const isBehind = this.#turn?.error?.status === 'ABORTED';
-    if (!isBehind && ((this.#turn && this.#turn.phase !== 'stopped') || !this.#isFollowing)) return;
+    if (!this.#isBehind && ((this.#turn && this.#turn.phase !== 'stopped') || !this.#isFollowing)) return;
     const { snapshotId } = this.#point;
     const { tree } = this.#known;
     const newest = snapshotId === undefined || !tree.get(snapshotId) ? tree.latest : tree.newestLeafFrom(snapshotId);
     if (newest !== snapshotId && newest !== undefined) await this.#show(newest, true);
     else await this.#known.readForks(snapshotId);
-    if (isBehind && this.#turn) this.#moveTurn();
+    if (this.#isBehind) this.#moveTurn();
+  }
+
+  /** The turn was refused because another one came first. */
+  get #isBehind(): boolean {
+    return this.#turn?.error?.status === 'ABORTED';
   }
 
   /** Lets a turn that failed continue from what is shown. */
@@ -535,33 +537,15 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
   }
 
   #look(): ChatView<State, Node> {
-    const turn = this.#shownTurn();
-    const point = this.#point;
-    const { snapshotId } = point;
-    const { tree } = this.#known;
-    const isLatest = snapshotId === undefined || tree.childrenOf(snapshotId).length === 0;
-    return {
+    return viewOf({
       sessionId: this.#sessionId,
-      snapshotId,
-      messages: turn ? messagesWith(point, turn) : point.messages,
-      status: this.#status(turn),
+      point: this.#point,
+      turn: this.#shownTurn(),
       isBusy: this.#turn?.phase === 'running',
-      isStopped: turn ? turn.phase === 'stopped' : point.status === 'aborted' && isLatest,
-      reconnecting: turn?.reconnecting === true,
-      state: turn?.state ?? point.state,
-      artifacts: turn ? artifactsWith(point, turn) : point.artifacts,
-      interrupts: turn || !isLatest ? [] : point.interrupts,
-      branches: this.#known.branchesOf(point),
-      tree: tree.nodes,
-      error: turn?.error ?? this.#readError,
-    };
-  }
-
-  #status(turn: RunningTurn<State> | undefined): ChatView['status'] {
-    if (turn?.phase === 'failed') return 'error';
-    if (turn?.phase === 'running') return turn.isStreaming ? 'streaming' : 'submitted';
-    if (this.#hasRead) return 'ready';
-    return this.#readError ? 'error' : 'loading';
+      known: this.#known,
+      isRead: this.#hasRead,
+      readError: this.#readError,
+    });
   }
 
   /** All chunks that arrive together are shown together. */
