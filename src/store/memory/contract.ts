@@ -409,6 +409,8 @@ export interface MemoryStore {
   /**
    * Leases a job, and raises its `attempts`. Candidates are the first job of each scope, if it is due or its lease has run out: a later job
    * of a scope waits for the earlier ones. Of several candidates, takes the one that has been due longest.
+   *
+   * @throws `FAILED_PRECONDITION` or `DATA_LOSS` when the first job of `scope` can't be read; without `scope` such a scope is passed over and logged.
    */
   claimJob(
     options: MemoryStoreOptions & { owner: string; leaseMs: number; scope?: MemoryScopeId; now?: number },
@@ -417,7 +419,7 @@ export interface MemoryStore {
   /** Renews the lease of a job, gives it back, marks it as dead or removes it. For a job that does not exist it throws `ABORTED` for an owner, else `NOT_FOUND`. */
   changeJob(id: string, change: MemoryJobChange): Promise<void>;
 
-  /** Jobs of the tenant, oldest first. */
+  /** Jobs of the tenant, oldest first. Those that can't be read are left out; with `scope` they are an error. */
   listJobs(options?: PageOptions & { state?: MemoryJob['state']; scope?: MemoryScopeId }): Promise<Page<MemoryJob>>;
 
   /** The scopes of the tenant that were written to and not erased since, and those that have jobs; in an order of the store's own. */

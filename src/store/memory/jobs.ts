@@ -1,5 +1,6 @@
 import { GenkitError } from 'genkit';
-import { addressTo, invalidArgument, notFound, quote } from '../../errors.ts';
+import { logger } from 'genkit/logging';
+import { addressTo, causedBy, invalidArgument, notFound, quote } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import { isTime } from '../check-options.ts';
 import { checkWhole, ownJson } from './checks.ts';
@@ -123,6 +124,36 @@ export function assertMemoryRevision(scopeKey: string, actual: number, expected:
     `The memories of ${describeMemoryScope(scopeKey)} have the revision ${actual}, not ${expected} as this commit ` +
       'expected. Read them again, and repeat the change.',
   );
+}
+
+/** How long a store that can't keep this in its memory passes over a scope whose first job can't be read, in ms. */
+export const UNREADABLE_JOB_MS = 900_000;
+
+/** Whether something can't be read before a person acts: it is damaged, its key is missing, or a newer version wrote it. */
+function isUnreadable(error: unknown): error is GenkitError {
+  return error instanceof GenkitError && (error.status === 'DATA_LOSS' || error.status === 'FAILED_PRECONDITION');
+}
+
+/**
+ * The error of reading a job, with its scope if it {@link isUnreadable}; another one as it is.
+ *
+ * @param where `of user "ada" of app "shop"`.
+ */
+export function jobReadError(error: unknown, where: string): unknown {
+  if (!isUnreadable(error)) return error;
+  const message = `A memory job ${where} can't be read. ${error.originalMessage} Until then the jobs of this scope wait; erasing its memories removes them.`;
+  return addressTo('operator', causedBy(new GenkitError({ status: error.status, message }), error));
+}
+
+/** To catch the error of a job that {@link isUnreadable}: returns it, and throws others. */
+export function unreadableOnly(error: unknown): GenkitError {
+  if (isUnreadable(error)) return error;
+  throw error;
+}
+
+/** Logs that a claim for any scope passed over one. */
+export function reportUnreadableJob(error: GenkitError): void {
+  logger.warn(`The memory jobs of one scope are not carried out, those of others are. ${error.message}`);
 }
 
 function aborted(message: string): GenkitError {

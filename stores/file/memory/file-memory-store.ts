@@ -75,6 +75,7 @@ export class FileMemoryStore extends BaseMemoryStore {
       loaded: new LruCache<LoadedLog>(MOST_BYTES),
       loads: new KeyQueue(),
       encryption,
+      reported: new Set(),
       run: async (what, call) => {
         const running = reportingFailures({ what }, place, call);
         this.#calls.add(running);

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { GenkitError } from 'genkit';
 import { dataLoss } from '../../../src/errors.ts';
 import { stringifyJson, type Json } from '../../../src/json/value.ts';
 import type { Sealer } from '../../../src/store/encryption/encryption.ts';
 import type { MemoryJob } from '../../../src/store/memory/contract.ts';
-import { memoryJobDueAt } from '../../../src/store/memory/jobs.ts';
-import { memoryScopeKey } from '../../../src/store/memory/scope.ts';
+import { jobReadError, memoryJobDueAt } from '../../../src/store/memory/jobs.ts';
+import { describeMemoryScope, memoryScopeKey } from '../../../src/store/memory/scope.ts';
 import { assertReadable } from '../../../src/store/parts/format.ts';
 import { readFrom } from '../disk/read-file.ts';
 import type { StoreFolder } from '../disk/store-folder.ts';
@@ -62,17 +63,36 @@ export class JobFiles {
 
   /** The key of a job's scope, which is in clear. */
   async scopeOf(file: JobFile): Promise<string> {
-    const { scope } = await this.#content(file);
-    return scope === undefined ? memoryScopeKey((await this.read(file)).scope) : JSON.stringify(scope);
+    try {
+      const { scope, job } = await this.#content(file);
+      if (scope !== undefined) return JSON.stringify(scope);
+      if (!isObject(job)) throw damaged();
+      return memoryScopeKey((job as unknown as MemoryJob).scope);
+    } catch (error) {
+      throw jobReadError(error, placeOf(file));
+    }
   }
 
-  async read(file: JobFile): Promise<MemoryJob> {
-    const { ref } = file;
-    const { scope, sealed, ...json } = await this.#content(file);
-    const job =
-      typeof sealed === 'string' ? await openJson(sealed, this.#sealerOf(JSON.stringify(scope)), ref) : json['job'];
-    if (!isObject(job)) throw damaged();
-    return Object.freeze(job as unknown as MemoryJob);
+  /** @param scopeKey The scope that the job is of, for messages; without it that which its file names. */
+  async read(file: JobFile, scopeKey?: string): Promise<MemoryJob> {
+    let key = scopeKey;
+    try {
+      const { scope, sealed, ...json } = await this.#content(file);
+      if (scope !== undefined) key ??= JSON.stringify(scope);
+      const job = typeof sealed === 'string' ? await this.#open(sealed, JSON.stringify(scope), file) : json['job'];
+      if (!isObject(job)) throw damaged();
+      return Object.freeze(job as unknown as MemoryJob);
+    } catch (error) {
+      throw jobReadError(error, key === undefined ? placeOf(file) : `of ${describeMemoryScope(key)}`);
+    }
+  }
+
+  async #open(sealed: string, key: string, { ref }: JobFile): Promise<Json> {
+    try {
+      return await openJson(sealed, this.#sealerOf(key), ref);
+    } catch (error) {
+      throw error instanceof GenkitError ? error : damaged();
+    }
   }
 
   async #content({ name }: JobFile): Promise<Record<string, Json>> {
@@ -135,6 +155,11 @@ function parseName(name: string): JobFile | undefined {
   };
 }
 
+/** A damaged file does not say which scope it is of. */
+function placeOf({ name }: JobFile): string {
+  return `in the file ${name}`;
+}
+
 function damaged(): Error {
-  return dataLoss("A memory job can't be read: its file is damaged. Restore it from a backup, or remove it.");
+  return dataLoss('The file of a memory job is damaged. Restore it from a backup, or remove it.');
 }

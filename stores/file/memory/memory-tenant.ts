@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { GenkitError } from 'genkit';
 import { Sealer, type Encryption } from '../../../src/store/encryption/encryption.ts';
 import type {
   ClaimRequest,
@@ -27,6 +28,8 @@ import {
   changeMemoryJob,
   jobToClaim,
   leaseMemoryJob,
+  reportUnreadableJob,
+  unreadableOnly,
 } from '../../../src/store/memory/jobs.ts';
 import { describeMemoryScope, memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
 import { endMs } from '../../../src/store/memory/version.ts';
@@ -40,6 +43,8 @@ import { NoteFiles } from './note-files.ts';
 
 export interface SharedMemories extends SharedLogs {
   readonly encryption: Encryption | undefined;
+  /** The jobs, by their `ref`, of which it was logged that they can't be read. */
+  readonly reported: Set<string>;
   /** Runs a call; failures of the system become errors that name no path. */
   run<T>(what: string, call: () => Promise<T>): Promise<T>;
 }
@@ -50,6 +55,12 @@ interface Scope {
   readonly path: string;
   readonly log: MemoryLog;
   readonly notes: NoteFiles;
+}
+
+interface OpenJobs {
+  readonly files: readonly JobFile[];
+  /** Those of which it is unknown whether they are done. */
+  readonly unreadable: ReadonlyMap<JobFile, GenkitError>;
 }
 
 /** How often notes are read again, because others wrote meanwhile, before the lock is taken. */
@@ -125,12 +136,21 @@ export class FileMemoryTenant implements MemoryTenant {
   }
 
   claimJob({ scope, ...claim }: ClaimRequest): Promise<MemoryJob | undefined> {
-    return this.#changeJobs('Claiming a memory job', async (files) => {
-      const file = jobToClaim(files, scope && shortHashOf(scope), claim.now);
-      if (!file) return undefined;
-      const job = leaseMemoryJob(await this.#jobs.read(file), claim);
-      await this.#jobs.replace(file, job);
-      return job;
+    return this.#changeJobs('Claiming a memory job', async (files, unreadable) => {
+      for (let rest = files; ;) {
+        const file = jobToClaim(rest, scope && shortHashOf(scope), claim.now);
+        if (!file) return undefined;
+        const read = await this.#jobs.read(file, scope).catch(unreadableOnly);
+        const found = read instanceof GenkitError ? read : (unreadable.get(file) ?? read);
+        if (!(found instanceof GenkitError)) {
+          const job = leaseMemoryJob(found, claim);
+          await this.#jobs.replace(file, job);
+          return job;
+        }
+        if (scope !== undefined) throw found;
+        this.#reportOnce(file, found);
+        rest = rest.filter((one) => one.scope !== file.scope);
+      }
     });
   }
 
@@ -151,8 +171,10 @@ export class FileMemoryTenant implements MemoryTenant {
         if (entries.length === limit) break;
         if (file.number <= Number(after) || (wanted ?? file.scope) !== file.scope) continue;
         if (state !== undefined && (state === 'dead') !== (file.dueAt === Infinity)) continue;
-        const job = await this.#jobs.read(file);
-        if ((state ?? job.state) === job.state) entries.push({ item: job, place: `${file.number}` });
+        const job = await this.#jobs.read(file, scope).catch(unreadableOnly);
+        if (job instanceof GenkitError) {
+          if (scope !== undefined) throw job;
+        } else if ((state ?? job.state) === job.state) entries.push({ item: job, place: `${file.number}` });
       }
       return entries;
     };
@@ -219,7 +241,7 @@ export class FileMemoryTenant implements MemoryTenant {
     const { puts, removes, notes, raisesRevision } = operations;
     const before = await scope.log.tail();
     assertMemoryRevision(scope.key, before.revision, expectedRevision);
-    const held = job && findJob(await this.#openJobs(), job.id);
+    const held = job && findJob((await this.#openJobs()).files, job.id);
     if (job) assertMemoryJobHeld(held && (await this.#jobs.read(held)), job, scope.key);
     const done = held && !job?.keep ? [held] : [];
     if (puts.length + removes.length + notes.length === 0) {
@@ -287,20 +309,34 @@ export class FileMemoryTenant implements MemoryTenant {
   }
 
   /** The jobs, without one whose commit was made by a process that died before it removed it. */
-  async #openJobs(): Promise<JobFile[]> {
+  async #openJobs(): Promise<OpenJobs> {
     const files = this.#jobs.list();
     const done: JobFile[] = [];
+    const unreadable = new Map<JobFile, GenkitError>();
     const seen = new Set<string>();
     for (const file of files) {
       if (seen.has(file.scope) || file.dueAt === Infinity) continue;
       seen.add(file.scope);
       // A job that was never claimed can't be done.
       if (file.change === 0) continue;
-      const { job } = await this.#scope(await this.#jobs.scopeOf(file)).log.tail();
-      if (job === file.ref) done.push(file);
+      const isDone = await this.#isDone(file).catch(unreadableOnly);
+      if (isDone instanceof GenkitError) unreadable.set(file, isDone);
+      else if (isDone) done.push(file);
     }
     await this.#jobs.remove(done);
-    return done.length === 0 ? files : files.filter((file) => !done.includes(file));
+    return { files: done.length === 0 ? files : files.filter((file) => !done.includes(file)), unreadable };
+  }
+
+  async #isDone(file: JobFile): Promise<boolean> {
+    const { job } = await this.#scope(await this.#jobs.scopeOf(file)).log.tail();
+    return job === file.ref;
+  }
+
+  #reportOnce({ ref }: JobFile, error: GenkitError): void {
+    const { reported } = this.#shared;
+    if (reported.has(ref)) return;
+    reported.add(ref);
+    reportUnreadableJob(error);
   }
 
   /** The scopes that have jobs, by the names of their folders. */
@@ -349,11 +385,18 @@ export class FileMemoryTenant implements MemoryTenant {
   /** Reads the jobs. Without a folder of jobs there are none, and no lock is made. */
   async #readJobs<T>(call: (files: readonly JobFile[]) => Promise<T>): Promise<T> {
     if (!this.#shared.folder.hasFolder(this.#jobs.path)) return call([]);
-    return this.#withJobs(async () => call(await this.#openJobs()));
+    return this.#withJobs(async () => call((await this.#openJobs()).files));
   }
 
-  #changeJobs<T>(what: string, call: (files: readonly JobFile[]) => Promise<T>): Promise<T> {
-    return this.#change(what, () => this.#withJobs(async () => call(await this.#openJobs())));
+  #changeJobs<T>(
+    what: string,
+    call: (files: readonly JobFile[], unreadable: OpenJobs['unreadable']) => Promise<T>,
+  ): Promise<T> {
+    const change = async () => {
+      const { files, unreadable } = await this.#openJobs();
+      return call(files, unreadable);
+    };
+    return this.#change(what, () => this.#withJobs(change));
   }
 
   #locked<T>({ key }: Scope, call: (lock: HeldLock) => Promise<T>): Promise<T> {

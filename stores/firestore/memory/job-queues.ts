@@ -6,15 +6,20 @@ import {
   type DocumentReference,
   type DocumentSnapshot,
 } from '@google-cloud/firestore';
+import { GenkitError } from 'genkit';
 import type { ClaimRequest, JobsRequest, ListEntry } from '../../../src/store/memory/base-memory-store.ts';
 import type { MemoryJob, MemoryJobChange, MemoryJobHold } from '../../../src/store/memory/contract.ts';
 import {
   assertMemoryJobHeld,
   changeMemoryJob,
+  jobReadError,
   leaseMemoryJob,
   memoryJobDueAt,
+  reportUnreadableJob,
+  UNREADABLE_JOB_MS,
+  unreadableOnly,
 } from '../../../src/store/memory/jobs.ts';
-import { memoryScopeKey } from '../../../src/store/memory/scope.ts';
+import { describeMemoryScope, memoryScopeKey } from '../../../src/store/memory/scope.ts';
 import { FORMAT } from '../format/foreign-layout.ts';
 import { packTextNow } from '../format/packed-text.ts';
 import { PAGE, type DocumentWrite } from '../database.ts';
@@ -65,7 +70,7 @@ export class JobQueues {
       const due = await this.#due(scope, claim.now);
       if (due.length === 0) return undefined;
       for (const document of due) {
-        const job = await this.#lease(document, claim);
+        const job = await this.#lease(document, claim, scope === undefined);
         if (job) return job;
       }
     }
@@ -113,7 +118,11 @@ export class JobQueues {
     const found = scope === undefined ? this.#pages(limit, after) : [await this.#ofScope(scope, after)];
     for await (const documents of found) {
       for (const document of documents) {
-        const job = await this.#read(document);
+        const job = await this.#read(document).catch(unreadableOnly);
+        if (job instanceof GenkitError) {
+          if (scope !== undefined) throw job;
+          continue;
+        }
         if ((state ?? job.state) !== job.state) continue;
         entries.push({ item: job, place: JSON.stringify(positionOf(document)) });
         if (entries.length === limit) return entries;
@@ -149,12 +158,13 @@ export class JobQueues {
   async erase(key: string): Promise<number> {
     const { database, jobs } = this.#data;
     for (let removed = 0; ;) {
-      // The queue goes as it was read before its jobs: without it, a job that was added since would never be claimed.
       const queue = await database.get(this.#queueRef(key));
-      const found = await database.query(jobs.where('scope', '==', hashName(key)).select());
+      const found = await database.query(jobs.where('scope', '==', hashName(key)).select().limit(PAGE));
       if (!queue.exists && found.length === 0) return removed;
-      removed += await database.remove(found.map(({ ref }) => ({ ref })));
-      if (queue.exists) await database.remove([{ ref: queue.ref, at: queue.updateTime! }]);
+      const deletes = found.map(({ ref }): DocumentWrite => ({ kind: 'delete', ref }));
+      // With the last jobs, and as it was read before them: without it, a job that was added since would never be claimed.
+      if (queue.exists && found.length < PAGE) deletes.push({ kind: 'delete', ref: queue.ref, at: queue.updateTime! });
+      if (await this.#isMade(deletes)) removed += found.length;
     }
   }
 
@@ -167,18 +177,54 @@ export class JobQueues {
     return (readQueue(document).jobs[0]?.ready ?? Infinity) <= now ? [document] : [];
   }
 
-  /** `undefined`: another worker was faster. */
-  async #lease(queueDocument: DocumentSnapshot, claim: Omit<ClaimRequest, 'scope'>): Promise<MemoryJob | undefined> {
+  /**
+   * `undefined`: another worker was faster, or there is nothing to lease any more.
+   *
+   * @param passesOver Whether a job that can't be read is left for later.
+   */
+  async #lease(
+    queueDocument: DocumentSnapshot,
+    claim: Omit<ClaimRequest, 'scope'>,
+    passesOver: boolean,
+  ): Promise<MemoryJob | undefined> {
     const { database, jobs } = this.#data;
     const [first] = readQueue(queueDocument).jobs;
     const document = await database.get(jobs.doc(first!.job));
-    if (!document.exists) return undefined;
-    const job = leaseMemoryJob(await this.#read(document), claim);
+    if (!document.exists) return this.#dropMissing(queueDocument);
+    const found = await this.#read(document).catch(unreadableOnly);
+    if (found instanceof GenkitError) {
+      if (!passesOver) throw found;
+      // Only the time by which queues are found: claims of this scope, and those that change its queue, see the job again at once.
+      const write: DocumentWrite = {
+        kind: 'update',
+        ref: queueDocument.ref,
+        data: { ready: claim.now + UNREADABLE_JOB_MS },
+        at: queueDocument.updateTime!,
+      };
+      if (await this.#isMade([write])) reportUnreadableJob(found);
+      return undefined;
+    }
+    const job = leaseMemoryJob(found, claim);
+    const isMade = await this.#isMade(await this.#changes(keyIn(document), document, queueDocument, job));
+    return isMade ? job : undefined;
+  }
+
+  /** Takes the jobs that are gone from a queue: an erasure that broke off has left it. */
+  async #dropMissing(queueDocument: DocumentSnapshot): Promise<undefined> {
+    const queue = readQueue(queueDocument);
+    const refs = queue.jobs.map(({ job }) => this.#data.jobs.doc(job));
+    const documents = await this.#data.database.getAll(refs, ['ready']);
+    const jobs = queue.jobs.filter((_, i) => documents[i]!.exists);
+    await this.#isMade([this.#write(keyIn(queueDocument), queueDocument, { ...queue, jobs })]);
+  }
+
+  /** Commits, unless others changed the documents meanwhile. */
+  async #isMade(writes: readonly DocumentWrite[]): Promise<boolean> {
     try {
-      await database.commit(await this.#changes(keyIn(document), document, queueDocument, job));
-      return job;
+      await this.#data.database.commit(writes);
+      return true;
     } catch (error) {
-      if (isConflict(error)) return undefined;
+      if (isConflict(error)) return false;
       throw error;
     }
   }
@@ -213,8 +259,12 @@ export class JobQueues {
     return at ? { kind: 'update', ref, data, at } : { kind: 'create', ref, data };
   }
 
-  #read(document: DocumentSnapshot): Promise<MemoryJob> {
-    return readJob(document, (key) => this.#data.sealer(key));
+  async #read(document: DocumentSnapshot): Promise<MemoryJob> {
+    try {
+      return await readJob(document, (key) => this.#data.sealer(key));
+    } catch (error) {
+      throw jobReadError(error, `of ${describeMemoryScope(keyIn(document))}`);
+    }
   }
 
   #queueRef(key: string): DocumentReference {

@@ -126,10 +126,8 @@ export class MemoryWorker {
       if (open.size === 0) break;
       // The jobs of a scope run one after the other, so one that waits for a later attempt blocks those behind it.
       const first = jobs.find(({ state }) => state !== 'dead')!;
-      if (first.state === 'waiting') {
-        if (Date.parse(first.dueAt) > this.#pipeline.now()) return failed || open.has(first.id) ? 'failed' : 'queued';
-        continue;
-      }
+      if (first.state === 'waiting' && Date.parse(first.dueAt) > this.#pipeline.now())
+        return failed || open.has(first.id) ? 'failed' : 'queued';
       await pause(LOOK_AGAIN_MS);
     }
     return failed || open.size > 0 ? 'failed' : 'done';
