@@ -5,6 +5,8 @@ import type { FoundMemory, ScoreParts, SearchWeights } from './types.ts';
 
 /** The most memories that are ranked. */
 export const CANDIDATES = 50;
+/** How many more memories than its answer takes a search needs by meaning. */
+const MORE_NEAREST = 10;
 /** Constant of the reciprocal rank fusion: the larger, the less the first ranks differ. */
 const FUSION = 60;
 
@@ -15,6 +17,14 @@ export interface RankedMemory extends Pick<ScoreParts, 'lexical' | 'semantic' | 
   readonly saidAt: number;
   /** Whether it says the same as the query. It is never left out. */
   readonly isSame?: boolean;
+}
+
+/**
+ * How many memories a search for `k` asks for by meaning, if nothing reranks them. A store may bill each. More do harm: a memory that is far
+ * down in both lists would come before one that is first in one of them.
+ */
+export function nearestWanted(k: number): number {
+  return Math.min(CANDIDATES, k + MORE_NEAREST);
 }
 
 /** Joins the hits by words and by meaning, most relevant first. Uses reciprocal ranks if both have hits. */

@@ -7,7 +7,7 @@ import type { LruCache } from '../../store/parts/lru-cache.ts';
 import { LATE, type Deadline } from './deadline.ts';
 import type { Vocabulary } from './lexical/languages.ts';
 import { LexicalIndex, lastSaid, type LexicalFilter, type LexicalHits } from './lexical/lexical-index.ts';
-import { CANDIDATES, chooseBest, fuse, reorder, type RankedMemory } from './rank.ts';
+import { CANDIDATES, chooseBest, fuse, nearestWanted, reorder, type RankedMemory } from './rank.ts';
 import type { ScopeIndex } from './scope-index.ts';
 import type {
   FoundMemory,
@@ -20,6 +20,8 @@ import type {
 } from './types.ts';
 
 const PAGE = 1_000;
+/** Memories that a search returns. */
+const DEFAULT_K = 10;
 const NOTHING: LexicalHits = { hits: [], coverage: 0 };
 
 /** Makes the vector of a query, by the embedder that made the vectors of the memories. */
@@ -171,11 +173,12 @@ export class SearchRun {
 
   async #nearest(query: string, embed: EmbedQuery): Promise<readonly MemoryHit[]> {
     if (query.trim() === '') return [];
-    const { scope, context, topics, kind, asOf } = this.#request;
+    const { scope, context, topics, kind, asOf, k = DEFAULT_K } = this.#request;
     const hits = await this.#step('semantic', async () => {
       const vector = await embed(query, this.#deadline.signal);
+      const wanted = this.#parts.options.rerank ? CANDIDATES : nearestWanted(k);
       const filter = { topics, kind };
-      return (await this.#parts.store.query(scope, { context, asOf, filter, vector, k: CANDIDATES })).items;
+      return (await this.#parts.store.query(scope, { context, asOf, filter, vector, k: wanted })).items;
     });
     return hits?.filter(({ memory }) => this.#fits(memory)) ?? [];
   }
@@ -199,7 +202,7 @@ export class SearchRun {
   /** The best `k` of the request. */
   #ranked(candidates: readonly RankedMemory[]): FoundMemory[] {
     const { weights, now } = this.#parts;
-    const { asOf, k = 10 } = this.#request;
+    const { asOf, k = DEFAULT_K } = this.#request;
     return chooseBest(candidates, { k, weights, time: asOf === undefined ? now() : Date.parse(asOf) });
   }
 

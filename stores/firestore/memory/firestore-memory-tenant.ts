@@ -271,9 +271,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     const all = this.#memories(key).select(...WITHOUT_VECTOR, SIMILARITY);
     const memories = filter.includeInvalid ? all : all.where('isActive', '==', true);
     const head = this.#readHead(key);
-    let wanted = filter.topics || filter.kind ? 4 * k : k + 5;
-    for (; ; wanted *= 4) {
-      const limit = Math.min(MOST_NEAR, wanted);
+    for (let limit = k; ;) {
       const query = memories.findNearest({ ...NEAREST, queryVector: Array.from(vector), limit });
       const reading = this.#data.database.query(query);
       const documents = await keptOf(head, reading);
@@ -285,6 +283,8 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       });
       const isAll = (await reading).length < limit;
       if (items.length >= k || isAll || limit === MOST_NEAR) return { items: items.slice(0, k) };
+      // Twice as many as there must be if those behind them fit as often. None of them fits: all.
+      limit = Math.min(MOST_NEAR, Math.ceil((2 * limit * k) / items.length));
     }
   }
 
