@@ -6,7 +6,7 @@ import type { MemoryScopeId } from '../../store/memory/contract.ts';
 import type { UserMemories } from '../../store/memory/user-memories.ts';
 import { reportAccess } from '../audit/auditing.ts';
 import { itemsOf } from '../../store/list/items-of.ts';
-import { checkUserCall, isUserMemories, needsCapabilities } from './user-call.ts';
+import { checkUserCall, isUserMemories, memoryScopesOf, needsCapabilities } from './user-call.ts';
 
 /** Options of {@link eraseUser}. */
 export interface EraseUserOptions extends SessionStoreOptions {
@@ -97,7 +97,7 @@ class Erasure {
     await this.#eraseSessions();
     // After the sessions: until then a turn in one of them may change a record.
     await this.#eraseScopes();
-    await this.#eraseMemories((scope) => scope.scope === 'user' && scope.userId === this.#options.userId);
+    await this.#eraseUserMemories();
     await this.#store.deleteSession(this.#journal);
     return { userHash: this.#userHash, ...this.#counts, erasedAt: new Date().toISOString() };
   }
@@ -139,15 +139,11 @@ class Erasure {
   }
 
   async #delete(sessionIds: readonly string[]): Promise<void> {
-    const ids = new Set(sessionIds);
-    const eraseMemories = () => this.#eraseMemories((scope) => scope.scope === 'session' && ids.has(scope.sessionId));
     // Before the sessions: without them it is unknown whose memories these are.
-    await eraseMemories();
-    await this.#eraseWaiting(sessionIds);
+    await this.#eraseSessionMemories(sessionIds);
     await this.#deleteSessions(sessionIds);
     // While the sessions are there, the memory marks their messages as read, and a turn may end and be learned from.
-    await eraseMemories();
-    await this.#eraseWaiting(sessionIds);
+    await this.#eraseSessionMemories(sessionIds);
   }
 
   async #deleteSessions(sessionIds: readonly string[]): Promise<void> {
@@ -166,21 +162,28 @@ class Erasure {
     }
   }
 
-  async #eraseMemories(filter: (scope: MemoryScopeId) => boolean): Promise<void> {
-    const { memory, context } = this.#options;
-    if (!memory) return;
-    this.#counts.memories ??= 0;
-    for (const scope of await memory.listScopes({ filter, context })) {
-      const { memories } = await memory.erase({ scope });
-      this.#count({ memories });
-    }
+  /** Also what waits to be learned from these sessions, or to be approved, for all users of an app. */
+  async #eraseSessionMemories(sources: readonly string[]): Promise<void> {
+    const ids = new Set(sources);
+    const isOwn = (scope: MemoryScopeId) => scope.scope === 'session' && ids.has(scope.sessionId);
+    const { own, apps } = await memoryScopesOf(this.#options, isOwn);
+    await this.#eraseMemories(own);
+    for (const scope of apps) await this.#options.memory!.eraseWaiting({ scope, sources });
   }
 
-  /** Removes what waits to be learned from these sessions, or to be approved, for all users of an app. */
-  async #eraseWaiting(sources: readonly string[]): Promise<void> {
-    const { memory, context } = this.#options;
-    for (const scope of (await memory?.listScopes({ filter: (one) => one.scope === 'app', context })) ?? [])
-      await memory!.eraseWaiting({ scope, sources });
+  async #eraseUserMemories(): Promise<void> {
+    const { memory, userId, context } = this.#options;
+    const filter = (scope: MemoryScopeId) => scope.scope === 'user' && scope.userId === userId;
+    await this.#eraseMemories((await memory?.listScopes({ filter, context })) ?? []);
+  }
+
+  async #eraseMemories(scopes: readonly object[]): Promise<void> {
+    const { memory } = this.#options;
+    if (memory) this.#counts.memories ??= 0;
+    for (const scope of scopes) {
+      const { memories } = await memory!.erase({ scope });
+      this.#count({ memories });
+    }
   }
 
   async #eraseScopes(): Promise<void> {

@@ -1,4 +1,4 @@
-import { checkUserCall, isUserMemories, needsCapabilities } from './user-call.ts';
+import { checkUserCall, isUserMemories, memoryScopesOf, needsCapabilities } from './user-call.ts';
 import { keepsScopes, type SessionStoreOptions, type SnapshotStore } from '../../store/contract.ts';
 import { isErasureRecord } from '../../store/records/erasure.ts';
 import type { MemoryScopeId } from '../../store/memory/contract.ts';
@@ -54,11 +54,12 @@ async function* linesOfUser(
   }
   const isOwn = (scope: MemoryScopeId) =>
     (scope.scope === 'user' && scope.userId === userId) || (scope.scope === 'session' && seen.has(scope.sessionId));
-  for (const scope of (await memory?.listScopes({ filter: isOwn, context })) ?? []) {
+  const { own, apps } = await memoryScopesOf({ memory, context }, isOwn);
+  for (const scope of own) {
     for await (const line of memory!.export({ scope })) yield { kind: 'memory', line };
   }
   const sources = [...seen];
-  for (const scope of (await memory?.listScopes({ filter: (one) => one.scope === 'app', context })) ?? []) {
+  for (const scope of apps) {
     for await (const line of memory!.exportWaiting({ scope, sources })) yield { kind: 'memory', line };
   }
   if (!keepsScopes(store)) return;

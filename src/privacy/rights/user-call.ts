@@ -1,11 +1,33 @@
 import { failedPrecondition } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
-import { capabilitiesOf, type SnapshotStore, type StoreCapabilities } from '../../store/contract.ts';
+import {
+  capabilitiesOf,
+  type SessionStoreOptions,
+  type SnapshotStore,
+  type StoreCapabilities,
+} from '../../store/contract.ts';
+import type { MemoryScopeId } from '../../store/memory/contract.ts';
 import { checkOptions, isObject, type OptionCheck } from '../../store/check-options.ts';
 import type { UserMemories } from '../../store/memory/user-memories.ts';
 
 export const isUserMemories: OptionCheck = (value) =>
   typeof (value as Partial<UserMemories> | null)?.eraseWaiting === 'function' ? undefined : 'a memory manager';
+
+/** The scopes that `isOwn` accepts, and those of apps, of which only what waits to be learned or approved may be a user's. One list for both. */
+export async function memoryScopesOf(
+  { memory, context }: SessionStoreOptions & { readonly memory?: UserMemories },
+  isOwn: (scope: MemoryScopeId) => boolean,
+): Promise<{ own: object[]; apps: object[] }> {
+  const kinds: MemoryScopeId['scope'][] = [];
+  const filter = (scope: MemoryScopeId): boolean => {
+    const isWanted = scope.scope === 'app' || isOwn(scope);
+    if (isWanted) kinds.push(scope.scope);
+    return isWanted;
+  };
+  const found = (await memory?.listScopes({ filter, context })) ?? [];
+  const isOfApp = (_: object, i: number): boolean => kinds[i] === 'app';
+  return { own: found.filter((one, i) => !isOfApp(one, i)), apps: found.filter(isOfApp) };
+}
 
 /** @throws `INVALID_ARGUMENT` for an unknown option, and for a `userId` that is no id. */
 export function checkUserCall(

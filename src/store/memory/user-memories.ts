@@ -3,7 +3,7 @@ import type { MemoryErasure, MemoryScopeId } from './contract.ts';
 
 /** The part of a memory manager that the calls for a user's rights use. */
 export interface UserMemories<Scope extends object = object> {
-  /** The scopes of the tenant of `context`, in all apps, that `filter` accepts. */
+  /** The scopes of the tenant of `context`, in all apps, that `filter` accepts, in the order in which it gets them. */
   listScopes(options: {
     filter: (scope: MemoryScopeId) => boolean;
     context?: ActionContext | undefined;

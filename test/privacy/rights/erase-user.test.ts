@@ -1,7 +1,7 @@
 import { FileSessionStore, genkit, InMemorySessionStore } from 'genkitx-agents';
-import { FileMemoryStore, memoryManager } from 'genkitx-agents/memory';
+import { FileMemoryStore, InMemoryMemoryStore, memoryManager } from 'genkitx-agents/memory';
 import { envelope, eraseUser, exportUser, localKeys } from 'genkitx-agents/privacy';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { contentsBelow, killOwners, temporaryFolder } from '../../stores/file/support/folders.ts';
 import { MortalFileSystem } from '../../stores/file/support/mortal.ts';
 import { eraseTwice, keyStoreOf, mortalKeyStore, secret } from '../encryption/support.ts';
@@ -95,6 +95,34 @@ describe('eraseUser', () => {
     expect(await memory.list({ scope })).toEqual({ items: [] });
     expect(JSON.stringify(contentsBelow(folder))).not.toContain('ada');
     await Promise.all([memory.close(), keyless.close()]);
+  });
+
+  it('and exportUser list the scopes of memories as rarely as they can: each may be a billed read', async () => {
+    const store = new InMemorySessionStore();
+    const memory = memoryManager(genkit(), {
+      store: new InMemoryMemoryStore(),
+      extract: () => [],
+      app: true,
+      worker: false,
+    });
+    const { turn } = agentOn(store);
+    await turn('ada', 'hello', { sessionId: 'chat' });
+    const context = { auth: { uid: 'ada' } };
+    const app = memory.scopeFor('app', { context });
+    for (const id of ['chat', 'other']) {
+      const messages = [{ role: 'user' as const, content: [{ text: 'Hi.' }] }];
+      await memory.ingest({ scope: app, source: { id }, messages });
+    }
+    const session = memory.scopeFor('session', { context, sessionId: 'chat' });
+    await memory.create({ scope: session, memory: 'The user says hello.' });
+    const lists = vi.spyOn(memory, 'listScopes');
+    const kinds: unknown[] = [];
+    for await (const line of exportUser(store, { userId: 'ada', memory })) kinds.push(JSON.parse(line).kind);
+    expect([lists.mock.calls.length, kinds.filter((kind) => kind === 'memory').length > 1]).toEqual([1, true]);
+    expect(await eraseUser(store, { userId: 'ada', memory })).toMatchObject({ sessions: 1, memories: 1 });
+    expect(lists).toHaveBeenCalledTimes(1 + 3);
+    expect((await memory.jobs.list()).map(({ sourceId }) => sourceId)).toEqual(['other']);
+    await memory.close();
   });
 
   it('on a store in memory: a turn that runs brings nothing back', async () => {
