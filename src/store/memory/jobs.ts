@@ -126,10 +126,7 @@ export function assertMemoryRevision(scopeKey: string, actual: number, expected:
   );
 }
 
-/** How long a store that can't keep this in its memory passes over a scope whose first job can't be read, in ms. */
-export const UNREADABLE_JOB_MS = 900_000;
-
-/** Whether something can't be read before a person acts: it is damaged, its key is missing, or a newer version wrote it. */
+/** Whether an error says that something can't be read until an operator acts: it is damaged, its key is missing, or a newer version wrote it. */
 function isUnreadable(error: unknown): error is GenkitError {
   return error instanceof GenkitError && (error.status === 'DATA_LOSS' || error.status === 'FAILED_PRECONDITION');
 }

@@ -16,7 +16,6 @@ import {
   leaseMemoryJob,
   memoryJobDueAt,
   reportUnreadableJob,
-  UNREADABLE_JOB_MS,
   unreadableOnly,
 } from '../../../src/store/memory/jobs.ts';
 import { describeMemoryScope, memoryScopeKey } from '../../../src/store/memory/scope.ts';
@@ -37,6 +36,8 @@ interface Queue {
 /** How many due queues a claim reads at once, in case other workers are faster with the first ones. */
 const MOST_CANDIDATES = 5;
 const MOST_ATTEMPTS = 30;
+/** How long claims for any scope pass over one whose first job can't be read, in ms. */
+const UNREADABLE_JOB_MS = 900_000;
 
 /**
  * The jobs of a tenant: a document for each job, and one for the queue of each scope, with the time when its first job is due. So a claim
