@@ -23,7 +23,8 @@ async function main(): Promise<void> {
   const store = new FirestoreSessionStore<SupportState>({ db, snapshotPathPrefix: byUser });
   const reports = new FirestoreSessionStore<ReportState>({ db, collection: 'reports', snapshotPathPrefix: byUser });
   const recovering = { recover: true, recoverContexts: () => users.all };
-  const { ai, agents, model } = await defineCloudSupport({ db, store, reports, settings, recovering });
+  const support = await defineCloudSupport({ db, store, reports, settings, recovering });
+  const { ai, agents, model } = support;
 
   const requests = new OpenRequests();
   const stop = new AbortController();
@@ -44,9 +45,7 @@ async function main(): Promise<void> {
     server.close();
     events.endAll();
     await leaveInTime({ ai, requests, stop, graceMs: settings.graceMs });
-    await store.close();
-    await reports.close();
-    await db.terminate();
+    await support.close();
   };
   endInOrder({ close, fail });
   console.log(`The support agent (${model.label}) listens on port ${port}.`);

@@ -6,6 +6,7 @@ import { UserFacingError } from 'genkit';
 import type { RequestData } from 'genkit/context';
 import { recoverRuns } from 'genkitx-agents';
 import { FirestoreSessionStore } from 'genkitx-agents/firebase';
+import { processMemoryJobs } from 'genkitx-agents/memory';
 import type { ReportState } from '../support/agent/report-agent.ts';
 import type { SupportState } from '../support/agent/state.ts';
 import { byUser, contextOf, defineCloudSupport } from '../support/cloud/cloud-support.ts';
@@ -19,7 +20,7 @@ import { Background } from './background.ts';
 /** What the functions of this instance share. */
 export interface Serving {
   answer(request: IncomingMessage, response: ServerResponse): void;
-  /** Takes over the runs whose instances ended; resolves when they have an end. */
+  /** Takes over the runs and memory jobs whose instances ended; resolves when they have an end. */
   recover(): Promise<void>;
 }
 
@@ -38,7 +39,8 @@ export async function startServing(): Promise<Serving> {
   });
   const settings = readCloudSettings(process.env);
   const background = new Background(db);
-  const { ai, agents, model } = await defineCloudSupport({ db, store, reports, settings });
+  const support = await defineCloudSupport({ db, store, reports, settings });
+  const { ai, agents, model } = support;
   const requests = new OpenRequests();
   const stop = new AbortController();
   // The functions emulator asks to accept tokens unverified. Tokens of the Auth emulator can be verified, so verify them always.
@@ -64,9 +66,7 @@ export async function startServing(): Promise<Serving> {
   const close = async () => {
     events.endAll();
     await leaveInTime({ ai, requests, stop, graceMs: settings.graceMs });
-    await store.close();
-    await reports.close();
-    await db.terminate();
+    await support.close();
   };
   endInOrder({ close, fail });
 
@@ -81,6 +81,7 @@ export async function startServing(): Promise<Serving> {
             agents[agent as keyof typeof agents].waitForSnapshot(snapshotId, { context }),
           ),
         );
+        await processMemoryJobs(ai, { context });
       }
     },
   };

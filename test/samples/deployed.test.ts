@@ -1,7 +1,11 @@
 /** The samples that are deployed, on the Firestore emulator: processes that are started, driven over HTTP, ended, and started again. */
 import { rmSync } from 'node:fs';
+import { genkit } from 'genkitx-agents';
 import { AgentError, remoteAgent } from 'genkitx-agents/client';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { FirestoreMemoryStore } from 'genkitx-agents/google-cloud';
+import { memoryManager } from 'genkitx-agents/memory';
+import { byUser, contextOf } from '../../samples/support/cloud/cloud-support.ts';
 import type { SupportState } from '../../samples/support/agent/state.ts';
 import { emulatorHost, newProject, openDatabase } from '../stores/firestore/support/database.ts';
 import { cloudRun, firebase } from './support/deployments.ts';
@@ -19,6 +23,9 @@ const ENDED_WELL = { code: 0, signal: null };
 
 const asked = (messages: readonly { role: string; content: { text?: string }[] }[] | undefined) =>
   messages?.filter(({ role }) => role === 'user').map(({ content }) => content[0]?.text);
+
+const recall = async (support: ReturnType<typeof remoteAgent>) =>
+  (await support.chat().send('What do you remember about me?')).text;
 
 const thrownBy = (work: Promise<unknown>) =>
   work.then(
@@ -71,6 +78,13 @@ describe.each([cloudRun, firebase])('$name', ({ start, path, credentials, recove
     await bob.chat({ sessionId: 'mine' }).send('Thanks');
     expect(asked((await bob.loadChat({ sessionId: 'mine' })).messages)).toEqual(['Thanks']);
     expect(asked((await client().loadChat({ sessionId: 'mine' })).messages)).toHaveLength(2);
+  });
+
+  it('remembers what a user asks it to, for that user only', async () => {
+    const { text } = await client().chat().send('Remember that I prefer express delivery.');
+    expect(text).toBe('It will be remembered, unless a check keeps it back.');
+    await vi.waitFor(async () => expect(await recall(client())).toContain('express delivery'));
+    expect(await recall(client('bob'))).toBe('I remember nothing of you.');
   });
 
   it("asks before it refunds the user's own order, and pays once", async () => {
@@ -131,6 +145,12 @@ describe.each([cloudRun, firebase])('$name', ({ start, path, credentials, recove
     expect((await resumed.send('Where is order 1042?')).text).toContain('shipped');
   });
 
+  it('still knows after the restarts what a user asked it to remember, and forgets it on request', async () => {
+    expect(await recall(client())).toContain('express delivery');
+    expect((await client().chat().send('Forget me')).text).toContain('I have forgotten all');
+    expect(await recall(client())).toBe('I remember nothing of you.');
+  });
+
   it('ends at once on SIGTERM when nothing runs', async () => {
     expect(await instance.end()).toMatchObject(ENDED_WELL);
   });
@@ -162,11 +182,34 @@ describe.each([cloudRun, firebase])('$name, packed and copied out of the checkou
     });
     const bob = { authorization: `Bearer ${deployment.credentials(project, 'bob')}` };
     expect(await (await fetch(`${base}api/sessions`, { headers: bob })).json()).toMatchObject({ items: [] });
+    expect((await support.chat().send('Remember that I prefer express delivery.')).text).toContain(
+      'will be remembered',
+    );
     expect(await packedInstance.end()).toMatchObject(ENDED_WELL);
   });
 });
 
 describe('samples/firebase', () => {
+  it('learns, when the scheduled function runs, what an instance that ended had not learned yet', async () => {
+    const project = newProject();
+    const instance = await firebase.start(project);
+    const headers = { authorization: `Bearer ${firebase.credentials(project, 'ada')}` };
+    await remoteAgent({ url: `${instance.url}${firebase.path}`, headers })
+      .chat()
+      .send('Hello');
+
+    const ai = genkit();
+    const store = new FirestoreMemoryStore({ db: openDatabase(project), pathPrefix: byUser });
+    const ended = memoryManager(ai, { store, worker: false });
+    const context = contextOf('ada');
+    const scope = ended.scopeFor('user', { context });
+    const { status } = await ended.create({ scope, memory: 'The customer likes express delivery.', wait: false });
+    expect(status).toBe('queued');
+    await firebase.recover(instance);
+    expect((await ended.list({ scope })).items).toMatchObject([{ text: 'The customer likes express delivery.' }]);
+    await ended.close();
+  });
+
   it('refuses ID tokens that are forged, over, or of another project', async () => {
     const project = newProject();
     const { url } = await firebase.start(project);

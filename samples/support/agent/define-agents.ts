@@ -14,8 +14,8 @@ export interface AgentsOptions {
   store: SnapshotStore<SupportState>;
   /** Where reports are kept. */
   reports: SnapshotStore<ReportState>;
-  /** What is remembered of customers. Default: nothing is. */
-  memory?: MemoryManager;
+  /** What is remembered of customers. */
+  memory: MemoryManager;
   /** How long one step of a report takes, in ms. */
   stepMs: number;
   background?: AgentConfig['background'];

@@ -22,8 +22,8 @@ export interface SupportAgentOptions {
   /** Writes the monthly report in the background. */
   reporter: ReportAgent;
   store: SnapshotStore<SupportState>;
-  /** What is remembered of customers. Default: nothing is. */
-  memory?: MemoryManager | undefined;
+  /** What is remembered of customers. */
+  memory: MemoryManager;
   background?: AgentConfig['background'];
 }
 
@@ -35,7 +35,7 @@ export function defineSupportAgent(
   { book, model, reporter, store, memory, background }: SupportAgentOptions,
 ) {
   // What earlier conversations taught about the customer who is signed in.
-  const attached = memory?.attach({
+  const attached = memory.attach({
     scope: 'user',
     preload: { k: 5, maxTokens: 500 },
     tools: ['load_memory', 'create_memory', 'forget_memory'],
@@ -52,7 +52,8 @@ export function defineSupportAgent(
       defineRequestRefund(ai, book),
       defineSetStyle(ai),
       defineStartReport(ai, reporter),
-      ...(memory ? [defineShowMemories(ai, memory), defineForgetCustomer(ai, memory)] : []),
+      defineShowMemories(ai, memory),
+      defineForgetCustomer(ai, memory),
     ],
     use: [countTurns(ai), ...model.use],
     stateSchema: SupportStateSchema,

@@ -1,6 +1,8 @@
 import type { Firestore } from '@google-cloud/firestore';
 import { GenkitError, type ActionContext } from 'genkit';
 import { genkit, type BackgroundOptions, type SnapshotPathPrefix, type SnapshotStore } from 'genkitx-agents';
+import { FirestoreMemoryStore } from 'genkitx-agents/google-cloud';
+import { customerMemory } from '../agent/customer-memory.ts';
 import { defineAgents } from '../agent/define-agents.ts';
 import type { ReportState } from '../agent/report-agent.ts';
 import type { SupportState } from '../agent/state.ts';
@@ -10,7 +12,7 @@ import { FirestoreOrderBook } from './firestore-order-book.ts';
 import type { CloudSettings } from './settings.ts';
 
 export interface CloudSupportOptions {
-  /** Where refunds are kept. */
+  /** Where refunds and memories are kept. Ended by `close`, as the stores are. */
   db: Firestore;
   /** Where conversations are kept. */
   store: SnapshotStore<SupportState>;
@@ -26,15 +28,26 @@ export async function defineCloudSupport({ db, store, reports, settings, recover
   const { geminiApiKey, offlinePaceMs, leaseMs } = settings;
   const model = geminiApiKey ? await geminiModel(geminiApiKey) : offlineModel(offlinePaceMs);
   const ai = genkit({ plugins: model.plugins });
+  // The same tenants as the conversations: each user's are learned from into their own memories.
+  const memories = new FirestoreMemoryStore({ db, pathPrefix: byUser });
+  const memory = customerMemory(ai, { store: memories, model, redact: async (text) => text });
   const agents = defineAgents(ai, {
     book: new FirestoreOrderBook(db),
     model,
+    memory,
     store,
     reports,
     stepMs: STEP_PACES * offlinePaceMs,
     background: { leaseMs, heartbeatIntervalMs: Math.max(1, Math.floor(leaseMs / 4)), ...recovering },
   });
-  return { ai, agents, model };
+  const close = async () => {
+    await memory.close();
+    await memories.close();
+    await store.close();
+    await reports.close();
+    await db.terminate();
+  };
+  return { ai, agents, model, close };
 }
 
 /** A `snapshotPathPrefix` that gives each user conversations of their own. Refuses a caller who is not signed in. */

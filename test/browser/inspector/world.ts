@@ -9,6 +9,7 @@ import type { ReportState } from '../../../samples/support/agent/report-agent.ts
 import type { SupportState } from '../../../samples/support/agent/state.ts';
 import { offlineModel } from '../../../samples/support/models/choose-model.ts';
 import { message, turn } from '../../inspector/support/sessions.ts';
+import { emptyMemory } from '../support/empty-memory.ts';
 import { OTHER_WAY, SCRIPT, type Said } from '../support/script.ts';
 
 const MINUTE = 60_000;
@@ -32,6 +33,7 @@ export async function makeWorld(folder: string): Promise<World> {
   const { support } = defineAgents(ai, {
     book: await FileOrderBook.open(folder),
     model,
+    memory: emptyMemory(ai),
     store,
     reports: new InMemorySessionStore<ReportState>(),
     stepMs: 0,

@@ -8,6 +8,7 @@ import type { ReportState } from '../../../samples/support/agent/report-agent.ts
 import type { SupportState } from '../../../samples/support/agent/state.ts';
 import type { SupportModel } from '../../../samples/support/models/choose-model.ts';
 import { startServer, type RunningServer } from '../../../samples/support/server/start-server.ts';
+import { emptyMemory } from './empty-memory.ts';
 
 export interface ServeOptions {
   /** Default: any free one. */
@@ -30,7 +31,7 @@ export async function serve(
   const store = options.store ?? new FileSessionStore<SupportState>(join(folder, 'sessions'));
   const reports = new FileSessionStore<ReportState>(join(folder, 'reports'));
   const book = await FileOrderBook.open(folder);
-  const agents = defineAgents(ai, { book, model: answering, store, reports, stepMs });
+  const agents = defineAgents(ai, { book, model: answering, memory: emptyMemory(ai), store, reports, stepMs });
   const server = await startServer({
     ai,
     agents,

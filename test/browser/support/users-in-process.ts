@@ -19,6 +19,7 @@ import type { SupportState } from '../../../samples/support/agent/state.ts';
 import type { SupportModel } from '../../../samples/support/models/choose-model.ts';
 import { OpenRequests } from '../../../samples/support/server/leave-in-time.ts';
 import { supportApp } from '../../../samples/support/server/support-app.ts';
+import { emptyMemory } from './empty-memory.ts';
 import type { Setting } from './page-setting.ts';
 
 export const KEYS = { 'ana@example.com': 'the-key-of-ana-is-long', 'ben@example.com': 'the-key-of-ben-is-long' };
@@ -41,7 +42,8 @@ export async function serveUsers(
   const ai = genkit({ plugins: model.plugins });
   const store = shared ?? new FileSessionStore<SupportState>(join(folder, 'sessions'), { snapshotPathPrefix });
   const reports = new FileSessionStore<ReportState>(join(folder, 'reports'), { snapshotPathPrefix });
-  const agents = defineAgents(ai, { book: await FileOrderBook.open(folder), model, store, reports, stepMs: 0 });
+  const book = await FileOrderBook.open(folder);
+  const agents = defineAgents(ai, { book, model, memory: emptyMemory(ai), store, reports, stepMs: 0 });
   const pairs = Object.entries(KEYS).map((pair) => pair.join('='));
   const { app, events } = supportApp({
     agents,
