@@ -6,9 +6,11 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { InMemorySessionStore, SessionService } from 'genkitx-agents';
 import { remoteAgent, type MessageData } from 'genkitx-agents/client';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { SessionList, SnapshotList } from '../../samples/support/server/api-types.ts';
+import { customerId } from '../../samples/support/agent/customer.ts';
 import { FileOrderBook } from '../../samples/support/agent/file-order-book.ts';
 import type { SupportState } from '../../samples/support/agent/state.ts';
 import { prepareFolder, readConfig } from '../../samples/support/config.ts';
@@ -97,6 +99,34 @@ describe('a conversation over HTTP', () => {
       expect(items).toMatchObject([
         { sessionId: SESSION, leafId: otherLeaf, leafCount: 2, snapshotCount: 24, title: 'Hello' },
       ]);
+    });
+  });
+
+  it("are the caller's own in the list, however many others were written later, and under a name that is free", async () => {
+    await withFolder(async (folder) => {
+      const store = new InMemorySessionStore<SupportState>();
+      const sessions = new SessionService(store);
+      const save = (sessionId: string, customer: string) =>
+        sessions.createSession({ appName: 'support', userId: customerId(customer), sessionId });
+      await save('mine', 'ana@example.com');
+      for (let i = 0; i < 51; i++) await save(`bens-${i}`, 'ben@example.com');
+      const firstOf = async (sessionId: string) => (await store.getSnapshotMetadata({ sessionId }))!.snapshotId;
+      const server = await serve(folder, offlineModel(0), { store });
+      atEnd.push(() => server.stop());
+      const list = await get<SessionList>(`${server.url}/api/sessions`);
+      expect(list.items.map(({ sessionId }) => sessionId)).toEqual(['mine']);
+      expect(list.nextCursor).toBeUndefined();
+
+      const begin = (sessionId: string) =>
+        fetch(`${server.url}/api/sessions`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ sessionId }),
+        });
+      expect(await (await begin('mine')).json()).toEqual({ snapshotId: await firstOf('mine') });
+      const taken = await begin('bens-0');
+      expect(taken.status).toBe(409);
+      expect(await taken.text()).not.toContain(await firstOf('bens-0'));
     });
   });
 

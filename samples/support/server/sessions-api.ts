@@ -27,13 +27,13 @@ export function sessionsApi(support: SupportAgent, store: SnapshotStore<SupportS
   router.get('/sessions', async (request, response) => {
     const context = contextOf(response);
     const cursor = parameter(request, 'cursor');
-    const page = await store.listSessions({ limit: 50, context, ...(cursor !== undefined && { cursor }) });
-    const own = page.items.filter(({ ownerId }) => ownerId === undefined || ownerId === userOf(context));
+    const own = { ownerId: userOf(context), context };
+    const page = await store.listSessions({ ...own, limit: 50, ...(cursor !== undefined && { cursor }) });
     const leaves = await previews.of(
-      own.map(({ leafId }) => leafId),
+      page.items.map(({ leafId }) => leafId),
       context,
     );
-    const items = own.map((session) => {
+    const items = page.items.map((session) => {
       const { title, isWaiting } = leaves.get(session.leafId) ?? NO_PREVIEW;
       return { ...session, title: session.title ?? title, isWaiting };
     });
@@ -43,7 +43,14 @@ export function sessionsApi(support: SupportAgent, store: SnapshotStore<SupportS
   router.post('/sessions', json(), async (request, response) => {
     const { sessionId } = (request.body ?? {}) as { sessionId?: unknown };
     if (typeof sessionId !== 'string') throw wrong('sessionId is missing: name the new conversation in the body.');
-    response.json({ snapshotId: await begin(store, sessionId, contextOf(response)) } satisfies BegunSession);
+    const context = contextOf(response);
+    // In the first snapshot nothing was said: then the first message too has a snapshot that another branch can begin at.
+    if (!(await leafOf(sessionId, context))) {
+      const owner = { appName: 'support', userId: userOf(context) };
+      await new SessionService(store).createSession({ ...owner, sessionId, state: { ...NOTHING_KNOWN }, context });
+    }
+    const { items } = await store.listSnapshots({ sessionId, limit: 1, context });
+    response.json({ snapshotId: items[0]!.snapshotId } satisfies BegunSession);
   });
 
   router.patch('/sessions', json(), async (request, response) => {
@@ -80,19 +87,6 @@ export function sessionsApi(support: SupportAgent, store: SnapshotStore<SupportS
   });
 
   return router;
-}
-
-/**
- * Gives a conversation a first snapshot, in which nothing was said: then its first message too has a snapshot that another branch can begin
- * at. It belongs to the caller. A conversation that is there already is left as it is.
- */
-async function begin(store: SnapshotStore<SupportState>, sessionId: string, context: ActionContext): Promise<string> {
-  const first = async () => (await store.listSnapshots({ sessionId, limit: 1, context })).items[0]?.snapshotId;
-  const known = await first();
-  if (known !== undefined) return known;
-  const owner = { appName: 'support', userId: userOf(context) };
-  await new SessionService(store).createSession({ ...owner, sessionId, state: { ...NOTHING_KNOWN }, context });
-  return (await first())!;
 }
 
 /** The user id of the caller. The server's context provider names one in every context. */
