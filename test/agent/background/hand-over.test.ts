@@ -7,6 +7,15 @@ import { detached, worker } from '../support/worker.ts';
 
 const LONG_MS = 60_000;
 
+test.each([[{}], [null], ['ai'], [new InMemorySessionStore()]])(
+  '%o is refused in place of a Genkit instance',
+  async (wrong) => {
+    const refused = { status: 'INVALID_ARGUMENT', message: expect.stringContaining('neither a Genkit instance') };
+    await expect(recoverRuns(wrong as never)).rejects.toMatchObject(refused);
+    await expect(handOverRuns(wrong as never)).rejects.toMatchObject(refused);
+  },
+);
+
 describe.each(STORE_KINDS)('a process that is told to end, on $name', ({ make }) => {
   test('waits for its background runs; a run that ends in time is not handed over', async () => {
     const store = await make();
