@@ -1,5 +1,5 @@
 import { logger } from 'genkit/logging';
-import { describeThrown, failedPrecondition, notFound, quote, SessionConflictError } from '../../errors.ts';
+import { errorMessage, failedPrecondition, notFound, quote, SessionConflictError } from '../../errors.ts';
 import { assertPolicy } from '../../snapshot/retention.ts';
 import {
   capabilitiesOf,
@@ -141,7 +141,7 @@ class Retention {
         // A session that is written meanwhile is not too old any more.
         if (!SessionConflictError.isInstance(error)) {
           this.result.failed++;
-          logger.warn(`Retention left session ${quote(summary.sessionId)} as it is. ${describeThrown(error)}`);
+          logger.warn(`Retention left session ${quote(summary.sessionId)} as it is. ${errorMessage(error)}`);
         }
       }
       onProgress?.({ ...this.result });

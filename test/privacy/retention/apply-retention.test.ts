@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { CRC32C, Storage } from '@google-cloud/storage';
+import { logger } from 'genkit/logging';
 import { FileSessionStore, InMemorySessionStore } from 'genkitx-agents';
 import { applyRetention, archiveToBucket, type ArchivedSession } from 'genkitx-agents/privacy';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { temporaryFolder } from '../../stores/file/support/folders.ts';
 import { appliesRetention, DAY, plant, sessionsIn } from './retention-suite.ts';
 
@@ -25,6 +26,16 @@ describe('retention', () => {
     await refused(applyRetention(store, {}, { context: {} } as never));
     await refused(applyRetention(store, {}, { contexts: {} } as never));
     await refused(applyRetention({ getSnapshot: async () => undefined } as never, {}), 'FAILED_PRECONDITION');
+  });
+
+  it('logs why a session stays in one line', async () => {
+    const warn = vi.spyOn(logger, 'warn').mockImplementation(() => {});
+    onTestFinished(() => warn.mockRestore());
+    const store = new InMemorySessionStore();
+    await plant(store, 'one', [10]);
+    const archive = () => Promise.reject(new Error('the disk is full'));
+    expect(await applyRetention(store, { idleMs: DAY }, { archive })).toMatchObject({ failed: 1 });
+    expect(warn.mock.calls).toEqual([['Retention left session "one" as it is. the disk is full']]);
   });
 
   it('archives to a bucket through the client of Cloud Storage, and leaves the session when that is refused', async () => {
