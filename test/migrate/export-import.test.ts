@@ -55,7 +55,7 @@ describe('exportSessions and importSessions', () => {
     const text = await textOf(exportSessions(await filled()));
     const store = new InMemorySessionStore();
     const cut = text.slice(0, text.indexOf('"b2"'));
-    await expect(importSessions(store, bytesOf(cut))).rejects.toThrow(/INVALID_ARGUMENT: Line \d+ is no line/);
+    await expect(importSessions(store, bytesOf(cut))).rejects.toThrow('The export was cut off after line 8');
     await store.saveSnapshot('a4', () => ({ sessionId: 'a', parentId: 'a3', createdAt, status: 'completed' }));
     expect(await importSessions(store, bytesOf(text))).toMatchObject({ sessions: 2, snapshots: 2, diverged: [] });
     expect((await store.listSnapshots({ sessionId: 'a' })).items.map((one) => one.snapshotId)).toEqual([
@@ -98,6 +98,9 @@ describe('exportSessions and importSessions', () => {
       /Line 1 belongs to another/,
     ],
     ['no last line', '', /FAILED_PRECONDITION: The export was cut off after line 0/],
+    ['a line that is cut off', '{"kind":"scope","scope":{"ki', /The export was cut off after line 0/],
+    ['a cut line in the middle', '{"kind":"scope","scope":{"ki\n{"kind":"end"}\n', /Line 1 is no line of an export/],
+    ['another file without a line end', 'hello', /Line 1 is no line of an export/],
     ['a line after the last one', '{"kind":"end"}\n{"kind":"end"}\n', /Line 2 comes after the last line/],
   ])('refuse %s', async (_name, text, message) => {
     await expect(importSessions(new InMemorySessionStore(), bytesOf(text))).rejects.toThrow(message);

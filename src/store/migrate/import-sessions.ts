@@ -33,7 +33,8 @@ export async function importSessions(
   const target = new Target(store, options);
   let number = 0;
   let isEnded = false;
-  for await (const text of linesIn(lines)) {
+  for await (const { text, isWhole } of linesIn(lines)) {
+    if (!isWhole && isCut(text)) break;
     number++;
     if (text.trim() === '') continue;
     if (isEnded) throw invalidArgument(`Line ${number} comes after the last line of the export.`);
@@ -74,8 +75,22 @@ function parseLine(text: string, number: number): ExportedLine {
   throw invalidArgument(`Line ${number} is no line of an export of sessions.`);
 }
 
-/** The lines of a text that arrives in pieces. */
-async function* linesIn(pieces: AsyncIterable<string | Uint8Array>): AsyncGenerator<string> {
+/** Whether a text without a line end is the beginning of a line. */
+function isCut(text: string): boolean {
+  const begin = '{"kind":"';
+  if (text.slice(0, begin.length) !== begin.slice(0, text.length)) return false;
+  try {
+    parseJson(text);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** The lines of a text that arrives in pieces. A line is whole when its end has arrived. */
+async function* linesIn(
+  pieces: AsyncIterable<string | Uint8Array>,
+): AsyncGenerator<{ text: string; isWhole: boolean }> {
   const decoder = new TextDecoder();
   let open: string[] = [];
   for await (const piece of pieces) {
@@ -84,12 +99,12 @@ async function* linesIn(pieces: AsyncIterable<string | Uint8Array>): AsyncGenera
     );
     open.push(first);
     for (const next of rest) {
-      yield open.join('');
+      yield { text: open.join(''), isWhole: true };
       open = [next];
     }
   }
   const last = open.join('') + decoder.decode();
-  if (last !== '') yield last;
+  if (last !== '') yield { text: last, isWhole: false };
 }
 
 /** The session that is being imported. */
