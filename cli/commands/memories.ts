@@ -57,7 +57,14 @@ export function addMemories(program: Command, io: Io): void {
       if (flags.limit > MOST_FOUND) throw new WrongUse(`--limit of a search is 1 to ${MOST_FOUND}.`);
       await on(flags, async ({ manager, caller }) => {
         const scope = await mustScope(flags, caller);
-        const { memories: found } = await manager.search({ scope, query, k: flags.limit, deadlineMs: SEARCH_MS });
+        const { memories: found, report } = await manager.search({
+          scope,
+          query,
+          k: flags.limit,
+          deadlineMs: SEARCH_MS,
+        });
+        if (report.errors.length > 0) throw new Problem(`The search failed. ${report.errors.join(' ')}`);
+        if (report.deadlinePassed) throw new Problem(`The search took longer than ${SEARCH_MS / 1000} s.`);
         if (flags.json) for (const one of found) await printJson(io, one);
         else if (found.length === 0) await io.print('No memories.\n');
         else {
@@ -150,12 +157,18 @@ export function addMemories(program: Command, io: Io): void {
       on(flags, async ({ manager, knowsSessions, caller }) => {
         const id = scopeIdOf(flags);
         const scope = await mustScope(flags, caller);
-        let memoryCount = 0;
-        for await (const _ of itemsOf((page) => manager.list({ scope, includeInvalid: true, ...page }))) memoryCount++;
-        const what = countMemories(memoryCount);
-        if (flags.dryRun && flags.json) return printJson(io, { dryRun: true, removed: { memories: memoryCount } });
-        if (flags.dryRun) return io.print(`Would remove: ${what}, and all that belongs to the scope\n`);
-        if (!(await isConfirmed(io, flags, `${what} of ${describeScope(id)} will be removed for good.`))) return;
+        const counted = async (): Promise<number> => {
+          let memories = 0;
+          for await (const _ of itemsOf((page) => manager.list({ scope, includeInvalid: true, ...page }))) memories++;
+          return memories;
+        };
+        if (flags.dryRun) {
+          const memories = await counted();
+          if (flags.json) return printJson(io, { dryRun: true, removed: { memories } });
+          return io.print(`Would remove: ${countMemories(memories)}, and all that belongs to the scope\n`);
+        }
+        // Erasing needs no key, counting does.
+        if (!flags.yes && !(await isConfirmed(io, flags, await describeLoss(id, counted())))) return;
         const erased = await manager.erase({ scope });
         if (flags.json) await printJson(io, erased);
         else await io.print(`Removed: ${describeErasure(erased)}\n`);
@@ -205,6 +218,17 @@ function describeScope(id: MemoryScopeId): string {
 function assertNoOwner({ user, session }: ScopeFlags): void {
   const flag = user === undefined ? '--session' : '--user';
   if ((user ?? session) !== undefined) throw new WrongUse(`${flag} needs --app: it names the scope's app.`);
+}
+
+/** @throws The error of the count, unless the memories can't be decrypted. */
+async function describeLoss(id: MemoryScopeId, counted: Promise<number>): Promise<string> {
+  const of = `of ${describeScope(id)} will be removed for good.`;
+  try {
+    return `${countMemories(await counted)} ${of}`;
+  } catch (error) {
+    if ((error as { status?: unknown }).status !== 'FAILED_PRECONDITION') throw error;
+    return `All memories ${of} How many is not known without their key.`;
+  }
 }
 
 function countMemories(memories: number): string {

@@ -23,8 +23,11 @@ interface Run {
   /** 1, and one more for each takeover. */
   readonly attempt?: number;
   readonly heartbeatAt?: string;
-  /** `running`: its owner renews the lease. `expired`: the lease ran out. `waiting`: no worker has begun it. */
-  readonly state: 'running' | 'expired' | 'waiting';
+  /**
+   * `running`: its owner renews the lease. `expired`: the lease ran out. `released`: its owner handed it over, and no worker has taken it.
+   * `waiting`: no worker has begun it.
+   */
+  readonly state: 'running' | 'expired' | 'released' | 'waiting';
   readonly leaseUntil?: string;
 }
 
@@ -104,12 +107,16 @@ function runOf(sessionId: string, snapshot: SnapshotMetadata): Run {
   const { snapshotId, heartbeatAt, backgroundRun } = snapshot as SnapshotMetadata & {
     backgroundRun?: { agent: string; owner: string; generation: number; leaseMs?: number };
   };
-  const run = { sessionId, snapshotId, ...(heartbeatAt !== undefined && { heartbeatAt }) };
+  const run = { sessionId, snapshotId };
   if (heartbeatAt === undefined) return { ...run, state: 'waiting' };
+  if (backgroundRun?.owner === '') {
+    return { ...run, agent: backgroundRun.agent, attempt: backgroundRun.generation, state: 'released' };
+  }
   const leaseMs = backgroundRun ? backgroundRun.leaseMs : GENKIT_LEASE_MS;
   const until = leaseMs === undefined ? Infinity : Date.parse(heartbeatAt) + leaseMs;
   return {
     ...run,
+    heartbeatAt,
     ...(backgroundRun && { agent: backgroundRun.agent, owner: backgroundRun.owner, attempt: backgroundRun.generation }),
     state: until < Date.now() ? 'expired' : 'running',
     ...(Number.isFinite(until) && { leaseUntil: new Date(until).toISOString() }),

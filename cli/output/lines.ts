@@ -1,4 +1,4 @@
-import { open as openFile } from 'node:fs/promises';
+import { open as openFile, unlink } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Option } from 'commander';
 import { WrongUse } from '../failures.ts';
@@ -19,7 +19,7 @@ export async function writeLines(io: Io, { out }: OutFlags, lines: AsyncIterable
   else await writeNew(resolve(io.folder, out), lines);
 }
 
-/** Writes a new file. After an interruption its last line, of kind `end`, is missing. */
+/** Writes a new file, and removes it when that fails. If the process is killed, its last line, of kind `end`, is missing. */
 async function writeNew(path: string, lines: AsyncIterable<string>): Promise<void> {
   let file;
   try {
@@ -33,6 +33,9 @@ async function writeNew(path: string, lines: AsyncIterable<string>): Promise<voi
   try {
     for await (const line of lines) await file.write(line);
     await file.sync();
+  } catch (error) {
+    await unlink(path);
+    throw error;
   } finally {
     await file.close();
   }

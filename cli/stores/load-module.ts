@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { WrongUse } from '../failures.ts';
+import { explain, Problem, WrongUse } from '../failures.ts';
 
 /**
  * Imports a package that this one does not depend on.
@@ -21,7 +21,7 @@ export async function importOptional<T>(name: string): Promise<T> {
 /**
  * Loads an export of a user's own module, which may be TypeScript.
  *
- * @throws WrongUse when there is no such module or export, or no loader for TypeScript.
+ * @throws WrongUse when there is no such module or export, or no loader for TypeScript; Problem when the module can't be loaded.
  */
 export async function loadExport(
   { path, name }: { readonly path: string; readonly name: string },
@@ -29,12 +29,20 @@ export async function loadExport(
 ): Promise<unknown> {
   if (!existsSync(path)) throw new WrongUse(`There is no file ${path}.`);
   if (/\.[cm]?tsx?$/.test(path)) await prepareTypeScript(path, folder);
-  const module = (await import(pathToFileURL(path).href)) as Record<string, unknown>;
+  const module = await importFile(path);
   // A CommonJS module may have its exports under `default` only.
   const found = module[name] ?? (module['default'] as Record<string, unknown> | undefined)?.[name];
   if (found !== undefined) return found;
   const names = Object.keys(module).filter((key) => key !== 'default');
   throw new WrongUse(`${path} exports no '${name}'. It exports ${names.join(', ') || 'nothing'}.`);
+}
+
+async function importFile(path: string): Promise<Record<string, unknown>> {
+  try {
+    return (await import(pathToFileURL(path).href)) as Record<string, unknown>;
+  } catch (error) {
+    throw new Problem(`${path} can't be loaded: ${explain(error).message}`);
+  }
 }
 
 /** Lets this process import TypeScript: by `tsx` of the user's project, or else by Node if it can. */

@@ -1,6 +1,7 @@
 /** The commands of an operator: runs, doctor, memories. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { FileMemoryStore, type MemoryDraft } from 'genkitx-agents/memory';
+import { FileMemoryStore, type FileMemoryStoreOptions, type MemoryDraft } from 'genkitx-agents/memory';
+import { envelope, localKeys } from 'genkitx-agents/privacy';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { importPackage } from '../../cli/stores/open-store.ts';
 import { temporaryFolder } from '../stores/file/support/folders.ts';
@@ -44,6 +45,31 @@ describe('runs', () => {
       heartbeatAt: now,
     });
     expect((await cli(['runs', 'list', ...store])).out).toMatch(/^SNAPSHOT +SESSION +STATE +AGENT +OWNER +ATTEMPT/);
+  });
+
+  it('list says which run was handed over by a process that ended', async () => {
+    const released = { ...run, owner: '' };
+    const heartbeatAt = new Date(0).toISOString();
+    const left = { snapshotId: 'e1', sessionId: 'e', status: 'pending', heartbeatAt, backgroundRun: released } as Turn;
+    await save(`${folder}/data`, [left]);
+    expect(jsonLinesOf((await cli(['runs', 'list', '--json', ...store])).out)).toEqual([
+      { sessionId: 'e', snapshotId: 'e1', agent: 'report', attempt: 2, state: 'released' },
+    ]);
+    const { out } = await cli(['runs', 'list', ...store]);
+    expect(out).toContain('released');
+    expect(out).not.toContain('1970');
+  });
+
+  it.each([
+    ['another value', '{}'],
+    ['a text', '"ai"'],
+    ['a store', '{ saveSnapshot() {}, getSnapshot() {} }'],
+  ])('recover refuses %s as --app', async (_name, value) => {
+    await save(`${folder}/data`, runs);
+    writeFileSync(`${folder}/app.mjs`, `export const ai = ${value};`);
+    const refused = await cli(['runs', 'recover', '--app', './app.mjs#ai', ...store]);
+    expect(refused).toMatchObject({ code: 2, out: '' });
+    expect(refused.err).toContain('neither a Genkit instance nor a registry');
   });
 
   it('abort ends a run as aborted, once, and says why it can not', async () => {
@@ -114,8 +140,8 @@ describe('memories', () => {
   const store = ['-s', 'file:memories'];
   const at = '2026-01-02T03:04:05.000Z';
 
-  async function fill(): Promise<void> {
-    const memories = new FileMemoryStore(`${folder}/memories`);
+  async function fill(options: FileMemoryStoreOptions = {}): Promise<void> {
+    const memories = new FileMemoryStore(`${folder}/memories`, options);
     const ada = { scope: 'user', appName: 'shop', userId: 'ada' } as const;
     for (const [i, text] of ['The user prefers a window seat.', 'The user drinks tea without milk.'].entries()) {
       const source = {
@@ -215,6 +241,20 @@ describe('memories', () => {
     expect(jsonLinesOf((await cli([...erase, '--yes', '--json'])).out)).toEqual([
       { memories: 0, revisions: 0, notes: 0, jobs: 0 },
     ]);
+  });
+
+  it('fail a search that could not be made, and erase without the key that the memories need', async () => {
+    await fill({ encryption: envelope({ keys: localKeys(Buffer.alloc(32, 1)) }) });
+    const search = await cli(['memories', 'search', 'where to sit, a seat?', ...store, ...scope]);
+    expect(search).toMatchObject({ code: 1, out: '', err: expect.stringContaining('encrypted') });
+    const erase = ['memories', 'erase', ...store, ...scope];
+    expect(await cli([...erase, '--dry-run'])).toMatchObject({ code: 1, out: '' });
+    const refused = await cli(erase, { answer: false });
+    expect(refused.err).toContain(
+      "All memories of user 'ada' of app 'shop' will be removed for good. How many is not known without their key. Go on?",
+    );
+    expect(await cli([...erase, '--yes'])).toMatchObject({ code: 0, out: expect.stringMatching(/^Removed: /) });
+    expect((await cli(['memories', 'list', ...store])).out).toBe('No memories.\n');
   });
 
   it('refuse a limit of a search that is too high, and a user without an app', async () => {

@@ -1,6 +1,6 @@
 /** The commands that look at sessions, on a file store, by the command line as a user writes it. */
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, truncateSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import type { MessageData } from 'genkitx-agents';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../stores/file/support/folders.ts';
@@ -265,6 +265,12 @@ describe('sessions export, import and copy', () => {
     expect((await runCli(['sessions', 'import', 'none.jsonl', '-s', 'file:copy'], { folder })).code).toBe(2);
   });
 
+  it('export that fails leaves no file, so that it can be tried again', async () => {
+    const gone = await cli('sessions', 'export', '--session', 'a', 'gone', '-o', 'some.jsonl');
+    expect(gone).toMatchObject({ code: 1, err: expect.stringContaining('There is no session "gone"') });
+    expect(existsSync(`${folder}/some.jsonl`)).toBe(false);
+  });
+
   it('copy moves all between two stores, and to another tenant; what went on in both is a problem', async () => {
     const copy = ['sessions', 'copy', '--from', 'file:data', '--to', 'file:copy'];
     expect(await runCli([...copy, '--to-tenant', 'team'], { folder })).toMatchObject({ code: 0 });
@@ -306,6 +312,14 @@ describe('what a command can not take', () => {
       expect(err).toMatch(/has nothing of the tenant '(global|bab)'\. Choose one with --tenant: Ada, bob@x\./);
     }
     expect((await cli('doctor', '--tenant', 'Ada')).err).not.toContain('Warning');
+  });
+
+  it('a module that throws: a sentence that names it', async () => {
+    writeFileSync(`${folder}/broken.mjs`, 'throw new Error("There is no DATABASE_URL.");');
+    expect(await runCli(['sessions', 'list', '-s', './broken.mjs#store'], { folder })).toMatchObject({
+      code: 1,
+      err: `${folder}/broken.mjs can't be loaded: There is no DATABASE_URL.\n`,
+    });
   });
 
   it('a directory of something else: a warning', async () => {
