@@ -167,7 +167,6 @@ export function addMemories(program: Command, io: Io): void {
           if (flags.json) return printJson(io, { dryRun: true, removed: { memories } });
           return io.print(`Would remove: ${countMemories(memories)}, and all that belongs to the scope\n`);
         }
-        // Erasing needs no key, counting does.
         if (!flags.yes && !(await isConfirmed(io, flags, await describeLoss(id, counted())))) return;
         const erased = await manager.erase({ scope });
         if (flags.json) await printJson(io, erased);
@@ -220,14 +219,14 @@ function assertNoOwner({ user, session }: ScopeFlags): void {
   if ((user ?? session) !== undefined) throw new WrongUse(`${flag} needs --app: it names the scope's app.`);
 }
 
-/** @throws The error of the count, unless the memories can't be decrypted. */
+/** @throws The error of the count, unless the memories can't be read: erasing needs no key, counting does. */
 async function describeLoss(id: MemoryScopeId, counted: Promise<number>): Promise<string> {
   const of = `of ${describeScope(id)} will be removed for good.`;
   try {
     return `${countMemories(await counted)} ${of}`;
   } catch (error) {
     if ((error as { status?: unknown }).status !== 'FAILED_PRECONDITION') throw error;
-    return `All memories ${of} How many is not known without their key.`;
+    return `All memories ${of} How many there are is not known, because they can't be read.`;
   }
 }
 

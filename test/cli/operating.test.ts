@@ -251,7 +251,7 @@ describe('memories', () => {
     expect(await cli([...erase, '--dry-run'])).toMatchObject({ code: 1, out: '' });
     const refused = await cli(erase, { answer: false });
     expect(refused.err).toContain(
-      "All memories of user 'ada' of app 'shop' will be removed for good. How many is not known without their key. Go on?",
+      "All memories of user 'ada' of app 'shop' will be removed for good. How many there are is not known, because they can't be read. Go on?",
     );
     expect(await cli([...erase, '--yes'])).toMatchObject({ code: 0, out: expect.stringMatching(/^Removed: /) });
     expect((await cli(['memories', 'list', ...store])).out).toBe('No memories.\n');

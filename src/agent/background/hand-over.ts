@@ -57,7 +57,8 @@ export function isLeaving(registry: Registry): boolean {
  * From the call on, this process takes over no runs by itself. Close the store after it, not before.
  *
  * @param ai The `Genkit` instance, or its registry, with the agents.
- * @throws `INVALID_ARGUMENT` for an unknown or invalid option, and when `ai` is neither. A run that the store could not release is found when its lease has expired.
+ * @throws `INVALID_ARGUMENT` for an unknown or invalid option, and when `ai` is neither. A run that the store could not release
+ *   is found when its lease has expired.
  * @example
  * process.once('SIGTERM', async () => {
  *   await handOverRuns(ai, { graceMs: 5000 });

@@ -55,7 +55,8 @@ export interface Recovery {
  * It searches all sessions of the tenant through the store's list. Agents with `background.recover` do this by themselves.
  *
  * @param ai The `Genkit` instance, or its registry, with the agents.
- * @throws `INVALID_ARGUMENT` when `ai` is neither; the store's errors from listing its sessions. A run that cannot be taken over is logged, and found again by the next search.
+ * @throws `INVALID_ARGUMENT` when `ai` is neither; the store's errors from listing its sessions. A run that cannot be taken over is
+ *   logged, and found again by the next search.
  * @example
  * const { runs } = await recoverRuns(ai);
  * for (const { snapshotId } of runs) await support.waitForSnapshot(snapshotId);
