@@ -66,7 +66,7 @@ describePage('what the model saw', (setting) => {
     await seen.getByText(/^About [\d,]+ of at most 8,000 tokens; the model counted [\d,]+\./).waitFor();
     await seen.getByRole('row', { name: /^Summary turns 1–10 \d+$/ }).waitFor();
     await seen.getByRole('row', { name: /^Earlier turns turn 11 · 4 messages \d+$/ }).waitFor();
-    await seen.getByRole('row', { name: /^Tools 5 tools \d+$/ }).waitFor();
+    await seen.getByRole('row', { name: /^Tools 10 tools [\d,]+$/ }).waitFor();
     await seen.getByText('Nothing: turns 1–10 are in the summary.').waitFor();
     // Opened by the keyboard under the last turn, it is in sight.
     expect(await seen.getByRole('heading', { name: 'Left out' }).isVisible()).toBe(true);

@@ -61,7 +61,7 @@ const QUESTIONS: [question: string, way: Way][] = [
       await inspector.goToTurn(7);
       await inspector.click(inspector.tab('What the model saw'));
       await inspector.page.getByRole('row', { name: /^Summary turns 1–5 \d+$/ }).waitFor();
-      await inspector.page.getByRole('row', { name: /^Tools 5 tools \d+$/ }).waitFor();
+      await inspector.page.getByRole('row', { name: /^Tools \d+ tools [\d,]+$/ }).waitFor();
       await inspector.sees(/^About [\d,]+ of at most 8,000 tokens; the model counted [\d,]+\./);
     },
   ],
