@@ -1,8 +1,8 @@
-import { failedPrecondition, invalidArgument } from '../errors.ts';
+import { errorMessage, failedPrecondition, invalidArgument } from '../errors.ts';
 import { checkOptions, isFunction, isListOf, isObject, isString } from '../store/check-options.ts';
 import { memoryScope, targetOf } from './scopes.ts';
 import { sameFactKey } from './same-fact.ts';
-import { MalformedAnswerError, modelAsker, type AskModel } from './pipeline/ask-model.ts';
+import { modelAsker, type AskModel } from './pipeline/ask-model.ts';
 import { guardOf } from './pipeline/guard/judge-text.ts';
 import { learn } from './pipeline/extract/learn.ts';
 import { checkMessages } from './pipeline/ingest/check-ingest.ts';
@@ -17,7 +17,8 @@ const isTexts = isListOf(isString, 'texts');
 /**
  * Extracts memories from each conversation, and compares them with the expected ones.
  *
- * @throws `INVALID_ARGUMENT` for invalid cases; `FAILED_PRECONDITION` if the manager has neither a model nor an extractor.
+ * @throws `INVALID_ARGUMENT` for invalid cases; `FAILED_PRECONDITION` if the manager has neither a model nor an extractor; the error of the
+ *   first case if no case has a result.
  */
 export async function evaluateExtraction(
   pipeline: Pipeline,
@@ -33,11 +34,13 @@ export async function evaluateExtraction(
   const { cases, isSame = (a, b) => sameFactKey(a) === sameFactKey(b) } = options;
   const compared = [];
   const failed: FailedCase[] = [];
+  const errors: unknown[] = [];
   let [matches, extracted, expected] = [0, 0, 0];
   for (const [index, golden] of cases.entries()) {
     const texts = await extractedTexts({ ...pipeline, summary: false }, ask, golden).catch((error: unknown) => {
-      if (!(error instanceof MalformedAnswerError)) throw error;
-      failed.push({ index, error: error.message });
+      if (isCancelled(error)) throw error;
+      failed.push({ index, error: errorMessage(error) });
+      errors.push(error);
       return [];
     });
     const missing = [...golden.expected];
@@ -52,11 +55,17 @@ export async function evaluateExtraction(
     expected += golden.expected.length;
     compared.push({ unexpected, missing });
   }
+  if (failed.length === cases.length) throw errors[0];
   // Without extracted memories none is wrong; without expected ones none is missing.
   const precision = extracted === 0 ? 1 : matches / extracted;
   const recall = expected === 0 ? 1 : matches / expected;
   const f1 = precision + recall === 0 ? 0 : (2 * precision * recall) / (precision + recall);
   return { precision, recall, f1, cases: compared, failed };
+}
+
+function isCancelled(thrown: unknown): boolean {
+  const { name, status } = (thrown ?? {}) as { name?: unknown; status?: unknown };
+  return name === 'AbortError' || status === 'CANCELLED';
 }
 
 function checkEvaluation(options: { readonly cases?: readonly GoldenCase[] } | undefined): void {

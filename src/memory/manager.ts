@@ -518,8 +518,8 @@ export class MemoryManager {
   }
 
   /**
-   * Measures the extraction on conversations with known memories. Redacts them as `ingest` does, and stores nothing. A case for which the
-   * model's answer stays malformed counts as one in which nothing was found, and is in `failed` of the result.
+   * Measures the extraction on conversations with known memories. Redacts them as `ingest` does, and stores nothing. A case without a
+   * result, because the model fails or its answer stays malformed, counts as one in which nothing was found, and is in `failed` of the result.
    *
    * @param options.isSame Whether two texts mean the same. Default: they are equal, apart from the case of the first letter, white space,
    *   "the", the form of quotes, and full stops and exclamation marks at the end.

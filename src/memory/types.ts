@@ -413,7 +413,10 @@ export interface ExtractionScores {
   readonly f1: number;
   /** The cases, in their order. */
   readonly cases: readonly CaseScore[];
-  /** Cases for which the model's answer was malformed, also after its repair. They count as cases in which nothing was found. */
+  /**
+   * Cases without a result: the model, the extractor, a guard or `redact` failed, or the model's answer was malformed twice. They count as cases in
+   * which nothing was found.
+   */
   readonly failed: readonly FailedCase[];
 }
 

@@ -49,7 +49,46 @@ test('evaluate names a case whose answer stays malformed, and scores the others'
   });
 });
 
-test('evaluate fails with the error of a model that does not answer', async () => {
+test('evaluate names the cases in which the model throws, and scores the others', async () => {
+  let calls = 0;
+  const { memory } = setUp({
+    otherwise: () => {
+      if (++calls % 2 === 0) throw new GenkitError({ status: 'RESOURCE_EXHAUSTED', message: `Quota, call ${calls}.` });
+      return extraction('The user likes tea.');
+    },
+  });
+  const expected = ['The user likes tea.'];
+  const scores = await memory.evaluate({ cases: range(0, 4).map(() => ({ messages: [user('Tea!')], expected })) });
+  expect(scores).toMatchObject({
+    precision: 1,
+    recall: 0.5,
+    cases: [{ missing: [] }, { missing: expected }, { missing: [] }, { missing: expected }],
+    failed: [
+      { index: 1, error: expect.stringContaining('Quota, call 2.') },
+      { index: 3, error: expect.stringContaining('Quota, call 4.') },
+    ],
+  });
+});
+
+test.each([
+  new GenkitError({ status: 'CANCELLED', message: 'The run ends.' }),
+  new DOMException('The run ends.', 'AbortError'),
+])('evaluate ends when it is aborted: %s', async (abort) => {
+  const { memory, model } = setUp({
+    replies: [
+      extraction(),
+      () => {
+        throw abort;
+      },
+    ],
+    otherwise: extraction(),
+  });
+  const run = memory.evaluate({ cases: range(0, 3).map(() => ({ messages: [user('Tea!')], expected: [] })) });
+  await expect(run).rejects.toThrow('The run ends.');
+  expect(model.requests).toHaveLength(2);
+});
+
+test('evaluate fails with the error of a model that answers in no case', async () => {
   const isDown = () => {
     throw new GenkitError({ status: 'UNAVAILABLE', message: 'Down.' });
   };
