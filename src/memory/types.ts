@@ -182,7 +182,7 @@ export interface MemoryChangeCounts {
   created: number;
   /** Memories with a new source or a new text. */
   updated: number;
-  /** Memories that no longer hold. */
+  /** Memories that no longer hold, without those that the same job had created. */
   invalidated: number;
   /**
    * Facts that were known from the same source, that only the assistant stated, that fit no topic or are blank, or that the model found not

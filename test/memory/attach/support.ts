@@ -2,12 +2,12 @@ import type { GenerateRequest } from 'genkit';
 import { defineAgent, InMemorySessionStore, type AgentConfig } from 'genkitx-agents';
 import type { AttachOptions, MemoryDraft, MemoryScope, MemoryManager, MemoryTurnReport } from 'genkitx-agents/memory';
 import { scriptedModel, type ScriptedReply } from '../../support/scripted-model.ts';
-import { ADA, PATIENT, setUp } from '../pipeline/support.ts';
+import { ADA, operations, PATIENT, setUp } from '../pipeline/support.ts';
 
 export { ADA, textsOf, user } from '../pipeline/support.ts';
 export const BOB = { auth: { uid: 'bob' } };
 
-/** An agent with a memory, whose model answers `ok`. */
+/** An agent with a memory, whose model answers `ok`. The model of the memory finds no two facts about the same. */
 export function agentWithMemory({
   memory: settings = {},
   attach = {},
@@ -18,7 +18,7 @@ export function agentWithMemory({
   attach?: AttachOptions;
   replies?: ScriptedReply[];
 } = {}) {
-  const { ai, memory, scope, store: memories, ...rest } = setUp(settings);
+  const { ai, memory, scope, store: memories, ...rest } = setUp({ otherwise: operations(), ...settings });
   const said = scriptedModel(ai, { name: 'speaker', replies, otherwise: 'ok' });
   const reports: MemoryTurnReport[] = [];
   const attached = memory.attach({

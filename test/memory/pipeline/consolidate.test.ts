@@ -661,6 +661,7 @@ describe('where a fact comes from', () => {
           { text: 'The user is called Ada.', messages: [2], explicit: true },
           { text: 'The user lives on the moon.', messages: [1], explicit: true },
         ),
+        operations({ new: 1, op: 'CREATE' }, { new: 2, op: 'CREATE' }),
       ],
     });
     const messages = [user('Tea, please.'), says('You live on the moon, I think.'), user('Remember that I am Ada.')];

@@ -373,6 +373,7 @@ describe('a job that fails', () => {
           ],
           summary: null,
         }),
+        operations({ new: 1, op: 'CREATE', existing: null, text: null }, { new: 2, op: 'CREATE' }),
         extraction('The user likes a window seat when flying.'),
         operations({ new: 1, op: 'CREATE', existing: null, text: null }),
       ],
@@ -387,7 +388,7 @@ describe('a job that fails', () => {
     expect(await memory.summary({ scope })).toBeUndefined();
     await memory.ingest({ scope, source: { id: 'session-2' }, messages, wait: true });
     expect(await textsOf(store)).toHaveLength(3);
-    expect(model.requests).toHaveLength(3);
+    expect(model.requests).toHaveLength(4);
   });
 
   test('numbers of messages that are still wrong after the repair are left out', async () => {

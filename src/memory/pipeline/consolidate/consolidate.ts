@@ -1,12 +1,12 @@
 import { z } from 'genkit';
 import { markedLines } from '../../../session/log/transcript.ts';
-import type { MemoryDraft } from '../../../store/memory/contract.ts';
+import type { Memory, MemoryDraft } from '../../../store/memory/contract.ts';
 import { isExpired } from '../../../store/memory/version.ts';
 import type { AskModel } from '../ask-model.ts';
 import type { Candidate } from '../records/candidate.ts';
 import type { LearnContext } from '../extract/learn.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { isBlank } from '../../same-fact.ts';
+import { isBlank, sameFactKey } from '../../same-fact.ts';
 import type { ScopeTarget } from '../../scopes.ts';
 import { keyedId, WorkingMemories } from './working-memories.ts';
 
@@ -25,7 +25,7 @@ const Answer = z.object({
 });
 type Operation = z.output<typeof Answer>['operations'][number];
 
-const INSTRUCTIONS = `You keep the long-term memory of an assistant free of duplicates and contradictions. You get existing memories and new facts, each with a number. Answer one operation for each new fact:
+const INSTRUCTIONS = `You keep the long-term memory of an assistant free of duplicates and contradictions. You get existing memories and new facts, each with a number. New facts are in the order in which they were said. Answer one operation for each of them:
 
 - CREATE: no existing memory is about the same.
 - UPDATE: one existing memory is about the same, and both can be true. Give its number, and as text one sentence that says all that both say.
@@ -43,7 +43,15 @@ export interface Consolidated {
   readonly quarantined: readonly { readonly candidate: Candidate; readonly reason: string }[];
 }
 
-/** Compares the candidates with the known memories, and works out the changes. */
+/** A fact that no rule settles. */
+interface Undecided {
+  /** It, each time that the job has it. */
+  readonly candidates: readonly Candidate[];
+  /** The ids of the memories that resemble it. */
+  readonly near: readonly string[];
+}
+
+/** Compares the candidates with the known memories and with each other, and works out the changes. */
 export async function consolidate(
   pipeline: Pipeline,
   work: LearnContext,
@@ -53,7 +61,7 @@ export async function consolidate(
   const { nearest, now } = pipeline;
   const { scope, ask, signal } = work;
   const working = new WorkingMemories(maxInvalidations, new Date(now()).toISOString());
-  const undecided: { candidate: Candidate; near: readonly string[] }[] = [];
+  const undecided = new Map<string, Undecided>();
   const keyed = candidates.flatMap((candidate) => keyedId(candidate) ?? []);
   await addWithSuccessors(pipeline, work, working, keyed, Date.parse(candidates[0]?.source.at ?? ''));
   const quarantined: { candidate: Candidate; reason: string }[] = [];
@@ -69,28 +77,72 @@ export async function consolidate(
       for (const memory of near) working.add(memory);
       const same = working.findSame(candidate);
       if (same) working.corroborate(same, candidate);
-      else if (near.length === 0 || !ask) working.create(candidate);
-      else undecided.push({ candidate, near: near.map(({ id }) => id) });
+      else if (!ask) working.create(candidate);
+      else addUndecided(undecided, candidate, near);
     }
   }
-  for (let i = 0; i < undecided.length; i += MOST_ASKED) {
-    const asked = undecided.slice(i, i + MOST_ASKED);
-    const known = [...new Set(asked.flatMap(({ near }) => near))].flatMap((id) => working.active(id) ?? []);
-    const facts = asked.map(({ candidate }) => candidate);
-    const operations = await askOperations(ask!, known, facts);
-    for (const [j, candidate] of facts.entries()) {
-      const operation = operations.find((one) => one.new === j + 1);
-      // The job has the fact twice.
-      const same = working.findSame(candidate);
-      if (same) {
-        working.corroborate(same, candidate);
-        continue;
+  const queue = inSaidOrder(undecided);
+  while (queue.length > 0) {
+    const asked = queue.splice(0, MOST_ASKED);
+    // What this job has created or changed by now, too. A fact with a key meets others only by that key.
+    const changed = working.changed.filter((memory) => memory['key'] === undefined && memory['role'] === undefined);
+    const ids = new Set([...asked.flatMap(({ near }) => near), ...changed.map(({ id }) => id)]);
+    const known = [...ids].flatMap((id) => working.active(id) ?? []);
+    const facts = asked.map(({ candidates }) => candidates.at(-1)!);
+    const operations = known.length + facts.length > 1 ? await askOperations(ask!, known, facts) : [];
+    const answers = facts.map((_, i) => operations.find((one) => one.new === i + 1));
+    const contested = asked.filter((_, i) => isContested(i, facts, answers));
+    for (const [i, one] of asked.entries()) {
+      if (contested.includes(one)) continue;
+      for (const candidate of one.candidates) {
+        // The job has the fact twice.
+        const same = working.findSame(candidate);
+        if (same) {
+          working.corroborate(same, candidate);
+          continue;
+        }
+        const reason = await apply(pipeline, work, working, candidate, answers[i], known);
+        if (reason !== undefined) quarantined.push({ candidate, reason });
       }
-      const reason = await apply(pipeline, work, working, candidate, operation, known);
-      if (reason !== undefined) quarantined.push({ candidate, reason });
     }
+    // Asked once more: what it contradicts is a memory by then, and the stronger of the two holds.
+    queue.unshift(...contested);
   }
   return { working, quarantined };
+}
+
+function addUndecided(undecided: Map<string, Undecided>, candidate: Candidate, near: readonly Memory[]): void {
+  const { kind, text, data } = candidate;
+  const key = JSON.stringify([kind, sameFactKey(text), kind === 'procedural' ? data : undefined]);
+  const earlier = undecided.get(key)?.candidates ?? [];
+  // Where it was said last.
+  undecided.delete(key);
+  undecided.set(key, { candidates: [...earlier, candidate], near: near.map(({ id }) => id) });
+}
+
+/** The facts in the order in which they were said: of those that contradict each other the model keeps the last. */
+function inSaidOrder(undecided: ReadonlyMap<string, Undecided>): Undecided[] {
+  const positionOf = ({ candidates }: Undecided) => candidates.at(-1)!.source.from ?? 0;
+  return [...undecided.values()].sort((a, b) => positionOf(a) - positionOf(b));
+}
+
+/**
+ * Whether the model leaves out a fact, maybe for another one of the same request, although it has to be kept, or is more trusted than one
+ * that is kept.
+ */
+function isContested(index: number, facts: readonly Candidate[], answers: readonly (Operation | undefined)[]): boolean {
+  const fact = facts[index]!;
+  const mayWin = (other: Candidate) => isWanted(fact) || fact.source.trust > other.source.trust;
+  return isLeftOut(answers[index]) && facts.some((other, i) => !isLeftOut(answers[i]) && mayWin(other));
+}
+
+function isLeftOut(operation: Operation | undefined): boolean {
+  return operation?.op === 'NOOP' && (operation.existing ?? []).length === 0;
+}
+
+/** Whether a person asks to remember the fact, or has approved it: then it is worth keeping. */
+function isWanted({ source, approvedAt }: Candidate): boolean {
+  return source.type === 'explicit' || approvedAt !== undefined;
 }
 
 /** Adds memories with these ids, those that replaced them, and so on. One that has expired at the time of the new facts counts as removed. */
@@ -135,7 +187,7 @@ async function askOperations(
       const numbers = operations.map((operation) => operation.new);
       const twice = numbers.find((number, i) => numbers.indexOf(number) < i);
       if (twice !== undefined) return `new fact ${twice} has two operations.`;
-      return operations.map(operationFault).find((wrong) => wrong !== undefined);
+      return operations.map(operationFault).find((wrong) => wrong !== undefined) ?? replacedTwice(operations);
     },
   });
   const possible = answered.filter((operation) => operationFault(operation) === undefined);
@@ -147,6 +199,13 @@ async function askOperations(
   return possible.filter((operation, i) => operation.op !== 'UPDATE' || !hasRival(operation, i));
 }
 
+function replacedTwice(operations: readonly Operation[]): string | undefined {
+  const replaced = operations.flatMap(({ op, existing }) => (op === 'DELETE' ? [...new Set(existing)] : []));
+  const twice = replaced.find((number, i) => replaced.indexOf(number) < i);
+  if (twice === undefined) return undefined;
+  return `two new facts replace existing memory ${twice}. If they contradict each other, answer NOOP without a number for the earlier one; if both can be true, CREATE for one of them.`;
+}
+
 /** Carries out an operation. Returns a reason if the candidate must wait for a decision. */
 async function apply(
   { redact }: Pipeline,
@@ -156,15 +215,14 @@ async function apply(
   operation: Operation | undefined,
   known: readonly MemoryDraft[],
 ): Promise<string | undefined> {
-  // Only those that still hold: an earlier operation may have replaced them.
-  const named = (operation?.existing ?? []).flatMap((number) => working.active(known[number - 1]!.id) ?? []);
+  const ids = (operation?.existing ?? []).map((number) => known[number - 1]!.id);
+  // An earlier operation may have replaced one: then this fact contradicts what holds in its place.
+  const named = [...new Set(ids.flatMap((id) => working.holding(id) ?? []))];
   const [first] = named;
   const op = operation?.op;
-  // What a person asks to remember, or approves, is worth keeping.
-  const isWanted = candidate.source.type === 'explicit' || candidate.approvedAt !== undefined;
-  if (op === 'NOOP' && (operation!.existing ?? []).length === 0 && !isWanted) working.counts.ignored++;
+  if (isLeftOut(operation) && !isWanted(candidate)) working.counts.ignored++;
   else if (!first || op === 'CREATE' || (op === 'UPDATE' && candidate.approvedAt)) working.create(candidate);
-  else if (op === 'NOOP') working.corroborate(first, candidate);
+  else if (op === 'NOOP' && ids.includes(first.id)) working.corroborate(first, candidate);
   else if (op === 'UPDATE') {
     // The model has written the sentence, so it is redacted and checked, too.
     const text = await redact(operation!.text!);

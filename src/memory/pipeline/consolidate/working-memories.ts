@@ -49,6 +49,12 @@ export class WorkingMemories {
     return memory?.validTo === undefined ? memory : undefined;
   }
 
+  /** The memory, or the one at the end of the chain of memories that replaced it, if that one holds and was added. */
+  holding(id: string): MemoryDraft | undefined {
+    const memory = this.#memories.get(id);
+    return memory && (memory.validTo === undefined ? memory : this.#successorOf(memory));
+  }
+
   /** The memories that were changed or created. */
   get changed(): MemoryDraft[] {
     return [...this.#touched].map((id) => this.#memories.get(id)!);
@@ -140,7 +146,8 @@ export class WorkingMemories {
     const ended = contradicted.filter(
       (memory) => (lasts || memory.expiresAt !== undefined) && !prevailsOver(memory, candidate.source),
     );
-    if (this.counts.invalidated + ended.length > this.#maxInvalidations) return false;
+    const known = ended.filter((memory) => !isOfSameJob(memory, candidate.source));
+    if (this.counts.invalidated + known.length > this.#maxInvalidations) return false;
     const id = this.create(candidate, { contradictions: 1 });
     for (const memory of ended) this.#invalidate(memory, id, candidate.source);
     return true;
@@ -185,18 +192,16 @@ export class WorkingMemories {
     return true;
   }
 
-  /** The memory at the end of the chain of memories that replaced this one, if it holds and was added. */
   #successorOf({ supersededBy }: MemoryDraft): MemoryDraft | undefined {
-    const memory = supersededBy === undefined ? undefined : this.#memories.get(supersededBy);
-    return memory && (memory.validTo === undefined ? memory : this.#successorOf(memory));
+    return supersededBy === undefined ? undefined : this.holding(supersededBy);
   }
 
-  #invalidate(memory: MemoryDraft, supersededBy: string, { id, at }: MemorySource): void {
-    const end = this.#endAt(at);
+  #invalidate(memory: MemoryDraft, supersededBy: string, said: MemorySource): void {
+    const end = this.#endAt(said.at);
     const validTo = end > memory.validFrom ? end : memory.validFrom;
     this.#put({ ...memory, validTo, supersededBy });
-    this.#addOutdated(memory.sources.filter((source) => source.id === id));
-    this.counts.invalidated++;
+    this.#addOutdated(memory.sources.filter((source) => source.id === said.id));
+    if (!isOfSameJob(memory, said)) this.counts.invalidated++;
   }
 
   /** When a memory ends that a statement contradicts. By a wrong clock the statement may be of a later time, until which both would hold. */
@@ -224,6 +229,11 @@ export class WorkingMemories {
     this.#memories.set(memory.id, withConfidence(memory));
     this.#touched.add(memory.id);
   }
+}
+
+/** Whether a memory is known only from the job that states something else now. */
+function isOfSameJob({ sources }: MemoryDraft, { id, sha256 }: MemorySource): boolean {
+  return sources.every((source) => source.id === id && source.sha256 === sha256);
 }
 
 /** The memory as one that holds. */
