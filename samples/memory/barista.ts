@@ -39,10 +39,13 @@ const LEARNED = JSON.stringify({
   ],
 });
 
+/** What it answers when it is asked whether these facts repeat or contradict each other, or known ones: all are new. */
+const DECIDED = JSON.stringify({ operations: [1, 2, 3].map((fact) => ({ new: fact, op: 'CREATE' })) });
+
 /** Two visits of a customer. The second barista has read nothing of the first conversation. */
 export async function serveTwice() {
   const ai = genkit();
-  const learner = scriptedModel(ai, { name: 'learner', replies: [LEARNED] });
+  const learner = scriptedModel(ai, { name: 'learner', replies: [LEARNED, DECIDED] });
   const speaker = scriptedModel(ai, {
     name: 'speaker',
     replies: [
