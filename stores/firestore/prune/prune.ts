@@ -1,10 +1,9 @@
 import { FieldPath, type QueryDocumentSnapshot, type Timestamp } from '@google-cloud/firestore';
-import { GenkitError } from 'genkit';
 import { planRetention } from '../../../src/snapshot/retention.ts';
 import type { PruneOptions } from '../../../src/store/base-session-store.ts';
 import type { DeleteResult, PrunePolicy, PruneResult } from '../../../src/store/contract.ts';
 import { ORPHAN_RECORD_MS } from '../../../src/store/records/session-records.ts';
-import { isDataLoss, Stale } from '../failures.ts';
+import { isDataLoss, isUnreadable, Stale } from '../failures.ts';
 import { keyOf } from '../format/names.ts';
 import { LIST_FIELDS, readPointer, type PointerDocument } from '../format/pointer-document.ts';
 import { readRecordHead, RECORD_FIELDS } from '../format/record-document.ts';
@@ -17,11 +16,6 @@ import { PrunedSession } from './prune-session.ts';
 
 /** A session that is written all the time is left alone after so many attempts. */
 const MOST_ATTEMPTS = 10;
-
-/** Whether a session can't be read because its key is missing, or a newer version wrote it. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof GenkitError && error.status === 'FAILED_PRECONDITION';
-}
 
 /**
  * Removes what the policy names, session by session, then the rest of expired sessions, then the shards that no snapshot names and the
@@ -83,7 +77,7 @@ export class Prune {
     try {
       await work();
     } catch (error) {
-      if (!isDataLoss(error) && !isRefusal(error)) throw error;
+      if (!isUnreadable(error)) throw error;
       this.#damage ??= error;
     }
   }

@@ -3,7 +3,7 @@ import { logger } from 'genkit/logging';
 import { describeThrown, quote } from '../../../src/errors.ts';
 import type { SessionSnapshot, SnapshotStatus } from '../../../src/snapshot/snapshot.ts';
 import { WatchHub } from '../../../src/store/parts/watch-hub.ts';
-import { isDataLoss } from '../failures.ts';
+import { isDataLoss, isUnreadable } from '../failures.ts';
 import type { SnapshotDocument } from '../format/snapshot-document.ts';
 import { handOutLoaded, type SnapshotReader } from '../read/snapshot-reader.ts';
 import type { TenantDatabase } from '../tenant-database.ts';
@@ -82,6 +82,7 @@ class Watch<S> {
   #version: SavedVersion | undefined;
   /** ... and its snapshot, while it is there. */
   #latest: (() => SessionSnapshot<S>) | undefined;
+  /** Since a version was read. */
   #failures = 0;
   #timer: NodeJS.Timeout | undefined;
   #isEnded = false;
@@ -124,12 +125,12 @@ class Watch<S> {
     try {
       this.#stop = tenant.database.listen(
         tenant.snapshotRef(snapshotId),
-        (document) => {
-          this.#failures = 0;
+        (document) =>
           this.#enqueue(async () => {
-            if (!this.#isEnded) await this.#hear(await reader.snapshot(snapshotId, document));
-          });
-        },
+            if (this.#isEnded) return;
+            await this.#hear(await reader.snapshot(snapshotId, document));
+            this.#failures = 0;
+          }),
         (error) => this.#fail(error),
       );
     } catch (error) {
@@ -139,12 +140,17 @@ class Watch<S> {
 
   #fail(error: unknown): void {
     if (this.#isEnded) return;
+    // The listener is alive: it hears the next version.
+    const isWaiting = isUnreadable(error);
     if (this.#failures === 0) {
-      logger.error(
-        `Watching snapshot ${quote(this.#place.snapshotId)} was interrupted; it is taken up again. ${describeThrown(error)}`,
-      );
+      const snapshot = `snapshot ${quote(this.#place.snapshotId)}`;
+      const what = isWaiting
+        ? `Watching ${snapshot}: its watchers wait for a version that can be read.`
+        : `Watching ${snapshot} was interrupted; it is taken up again.`;
+      logger.error(`${what} ${describeThrown(error)}`);
     }
     const pause = PAUSES[Math.min(this.#failures++, PAUSES.length - 1)]!;
+    if (isWaiting) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.restore(), pause);
     this.#timer.unref();
