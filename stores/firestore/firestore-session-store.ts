@@ -14,7 +14,7 @@ import { Database } from './database.ts';
 import { readPointer } from './format/pointer-document.ts';
 import { Meter, type FirestoreUsage } from './meter.ts';
 import { isClient, isCollectionName, isShardSize } from './option-checks.ts';
-import { removeRemains } from './remove/delete-session.ts';
+import { forgetDeadRecords, removeRemains } from './remove/delete-session.ts';
 import type { EraseResult } from './remove/erase.ts';
 import { Caches, newQueues, TenantDatabase, type Shared } from './tenant-database.ts';
 import { FirestoreTenantStore } from './firestore-tenant-store.ts';
@@ -152,11 +152,14 @@ export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
    * @returns The removed documents.
    */
   async removeExpired(pointer: DocumentSnapshot): Promise<DeleteResult> {
-    const data = new TenantDatabase('', this.#shared, pointer.ref.parent.parent!.id);
-    const expired = readPointer(pointer);
-    const { snapshots, shards } = await removeRemains(data, [expired.sessionId], { keepsWaiting: true });
-    await data.sealerOf(expired).forget();
-    return { snapshots, shards };
+    return this.#shared.database.call('removeExpired', 'Removing an expired session', async () => {
+      const data = new TenantDatabase('', this.#shared, pointer.ref.parent.parent!.id);
+      const expired = readPointer(pointer);
+      await data.sealerOf(expired).forget();
+      await forgetDeadRecords(data, expired.sessionId);
+      const { snapshots, shards } = await removeRemains(data, [expired.sessionId], { keepsWaiting: true });
+      return { snapshots, shards };
+    });
   }
 
   /** The sums of what this store object has used of Firestore so far. */

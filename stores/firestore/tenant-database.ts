@@ -94,6 +94,8 @@ export class TenantDatabase {
   readonly scopes: CollectionReference;
   /** The records of sessions. */
   readonly records: CollectionReference;
+  /** Whether what is written is encrypted. */
+  readonly isEncrypted: boolean;
   readonly #id: string;
   readonly #encryption: Encryption | undefined;
 
@@ -101,6 +103,7 @@ export class TenantDatabase {
   constructor(name: string, { database, settings, caches, queues, encryption }: Shared, id = documentId(name)) {
     this.#id = id;
     this.#encryption = encryption;
+    this.isEncrypted = encryption !== undefined;
     this.name = name;
     this.database = database;
     this.settings = settings;

@@ -19,6 +19,7 @@ export interface RecordHead {
   readonly owner: string | null;
   /** When its session expires, in ms, as known at the write; `Infinity`: never. */
   readonly until: number;
+  readonly written: Timestamp;
   readonly updateTime: Timestamp;
 }
 
@@ -50,8 +51,10 @@ export function readRecordHead(document: QueryDocumentSnapshot): RecordHead {
   assertOwnDocument(data, 'A session record');
   try {
     const [sessionId, kind, key] = unpackJson(data['name'] as Buffer) as [string, string, string];
-    const { revision, owner, until } = data as { revision: string; owner: string | null; until: Timestamp | null };
-    return { sessionId, kind, key, revision, owner, until: until?.toMillis() ?? Infinity, updateTime };
+    const { revision, owner, until, written } = data as Pick<RecordHead, 'revision' | 'owner' | 'written'> & {
+      until: Timestamp | null;
+    };
+    return { sessionId, kind, key, revision, owner, until: until?.toMillis() ?? Infinity, written, updateTime };
   } catch {
     throw dataLoss(`The session record in ${document.ref.path} is damaged. Restore it from a backup, or remove it.`);
   }

@@ -1,4 +1,4 @@
-import { FieldPath, type QueryDocumentSnapshot, type Timestamp } from '@google-cloud/firestore';
+import { FieldPath, type QueryDocumentSnapshot } from '@google-cloud/firestore';
 import { planRetention } from '../../../src/snapshot/retention.ts';
 import type { PruneOptions } from '../../../src/store/base-session-store.ts';
 import type { DeleteResult, PrunePolicy, PruneResult } from '../../../src/store/contract.ts';
@@ -6,12 +6,12 @@ import { ORPHAN_RECORD_MS } from '../../../src/store/records/session-records.ts'
 import { isDataLoss, isUnreadable, Stale } from '../failures.ts';
 import { keyOf } from '../format/names.ts';
 import { LIST_FIELDS, readPointer, type PointerDocument } from '../format/pointer-document.ts';
-import { readRecordHead, RECORD_FIELDS } from '../format/record-document.ts';
+import { readRecordHead, RECORD_FIELDS, type RecordHead } from '../format/record-document.ts';
 import { readHead } from '../format/snapshot-document.ts';
 import { firstOfOwners, listOwned, shardsByOwner } from '../read/owners.ts';
 import type { SnapshotReader } from '../read/snapshot-reader.ts';
 import type { TenantDatabase } from '../tenant-database.ts';
-import { isDeadRecord, removeRemains, removeSession } from '../remove/delete-session.ts';
+import { forgetDeadRecords, isDeadRecord, removeRemains, removeSession } from '../remove/delete-session.ts';
 import { PrunedSession } from './prune-session.ts';
 
 /** A session that is written all the time is left alone after so many attempts. */
@@ -146,6 +146,7 @@ export class Prune {
       return this.#count({ snapshots: (await listOwned(this.#tenant, owner, [])).length, shards: 0 });
     }
     await this.#tenant.sealerOf(head).forget();
+    await forgetDeadRecords(this.#tenant, head.sessionId);
     this.#count(await removeRemains(this.#tenant, [head.sessionId], { keepsWaiting: true }));
   }
 
@@ -153,19 +154,26 @@ export class Prune {
   async #pruneRecords(): Promise<void> {
     const { database, records } = this.#tenant;
     const longAgo = database.now() - ORPHAN_RECORD_MS;
+    const isDead = (record: RecordHead, pointer: PointerDocument | undefined): boolean =>
+      isDeadRecord(this.#tenant, record, pointer, record.written.toMillis() <= longAgo);
     const ordered = records.orderBy(FieldPath.documentId()).select(...RECORD_FIELDS);
     for await (const page of database.pages(ordered)) {
       const sessions = new Map<string, Promise<PointerDocument | undefined>>();
       const dead: QueryDocumentSnapshot[] = [];
+      const absent = new Set<string>();
       const look = async (document: QueryDocumentSnapshot): Promise<void> => {
         const record = readRecordHead(document);
         const { sessionId } = record;
         const pointer = sessions.get(sessionId) ?? this.#reader.livePointer(sessionId);
         sessions.set(sessionId, pointer);
-        const isOld = (document.get('written') as Timestamp).toMillis() <= longAgo;
-        if (isDeadRecord(this.#tenant, record, await pointer, isOld)) dead.push(document);
+        if (!isDead(record, await pointer)) return;
+        dead.push(document);
+        if (!(await pointer)) absent.add(sessionId);
       };
       for (const document of page) await this.#guarded(() => look(document));
+      const forget = (id: string): Promise<void> =>
+        forgetDeadRecords(this.#tenant, id, (record) => isDead(record, undefined));
+      if (!this.#result.dryRun) for (const id of absent) await this.#guarded(() => forget(id));
       await this.#remove(dead);
     }
   }

@@ -139,6 +139,26 @@ async function forgetRecords(tenant: TenantDatabase, sessionIds: readonly string
   for (const id of sessionIds) await tenant.sealer('session', id).forget();
 }
 
+/**
+ * Removes the data key of the records of a session, if the session is not there and all of its records are dead. Called before these are
+ * removed, so that an interrupted call can be repeated.
+ *
+ * @param isDead Default: a record that waits for the session to begin is not dead.
+ */
+export async function forgetDeadRecords(
+  tenant: TenantDatabase,
+  sessionId: string,
+  isDead = (record: RecordHead): boolean => isDeadRecord(tenant, record, undefined, false),
+): Promise<void> {
+  if (!tenant.isEncrypted) return;
+  const ordered = tenant.records.orderBy(FieldPath.documentId()).select(...RECORD_FIELDS);
+  const [query] = queriesOf(ordered, FieldPath.documentId(), [recordPrefix(sessionId)]);
+  const records = await tenant.database.all(query!);
+  if (!records.every((document) => isDead(readRecordHead(document)))) return;
+  const [pointer] = await readPointers(tenant, [sessionId]);
+  if (!pointer || !tenant.isLive(pointer)) await forgetRecords(tenant, [sessionId]);
+}
+
 /** Marks the pointers. Reads those that were written meanwhile again, until all are marked. */
 async function insistOnMarking(tenant: TenantDatabase, pointers: readonly PointerDocument[]): Promise<Marked[]> {
   try {

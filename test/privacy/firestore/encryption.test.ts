@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { Firestore, type QueryDocumentSnapshot } from '@google-cloud/firestore';
+import { Firestore, Timestamp, type DocumentSnapshot, type QueryDocumentSnapshot } from '@google-cloud/firestore';
 import { GenkitError } from 'genkit';
 import { FirestoreMemoryStore, FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { envelope, localKeys, type Encryption } from 'genkitx-agents/privacy';
@@ -7,6 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { allDocuments, measureAtRest } from '../../stores/firestore/support/at-rest.ts';
 import { openDatabase } from '../../stores/firestore/support/database.ts';
 import { fromJson } from '../../stores/firestore/support/golden.ts';
+import { applyTtlPolicy, DAY, passTime } from '../../stores/firestore/support/time.ts';
 import { Random } from '../../support/random.ts';
 import { scale, seed } from '../../support/scale.ts';
 import { encryptsAtRest, type EncryptedMedium } from '../encryption/encryption-suite.ts';
@@ -145,6 +146,63 @@ describe('encrypted documents', () => {
     await fresh.prune({ idleMs: 0 });
     expect((await fresh.listSessions()).items).toEqual([]);
     expect([...keys.keys()].filter((name) => !ofOld(name))).toEqual([]);
+  });
+});
+
+describe('with a key store, once Firestore’s TTL policy has removed an expired session’s pointer,', () => {
+  /** A session with records that has expired, and a record that waits for the session to begin anew. */
+  async function expired(waits: boolean) {
+    const db = database();
+    const keys = new Map<string, Uint8Array>();
+    const encryption = envelope({ keys: localKeys(secret('a')), keyStore: keyStoreOf(keys) });
+    const store = new FirestoreSessionStore({ db, encryption, expireAfterMs: DAY });
+    const note = { sessionId: 'chat', kind: 'note' };
+    await store.saveSnapshot('one', completed({ sessionId: 'chat', state: {} }));
+    await store.saveSnapshot('other', completed({ sessionId: 'other', state: {} }));
+    for (const sessionId of ['chat', 'other']) await store.writeRecord({ ...note, sessionId, key: 'a', value: 'text' });
+    await store.writeRecord({ ...note, key: 'b', value: 'text', ifSnapshot: 'one' });
+    const pointer = db.doc('genkit-sessions-pointers/global/pointers/chat');
+    await passTime(db, 2 * DAY);
+    await store.saveSnapshot('other', completed({ sessionId: 'other', state: {} }));
+    await store.writeRecord({ ...note, sessionId: 'other', key: 'a', value: 'text' });
+    const last = await pointer.get();
+    await applyTtlPolicy(db);
+    if (waits) await store.writeRecord({ ...note, key: 'late', value: 'text' });
+    const other = new FirestoreSessionStore({ db, encryption, expireAfterMs: DAY });
+    return { store: other, last, keysOf: (id: string) => [...keys.keys()].filter((name) => name.includes(`"${id}"`)) };
+  }
+
+  it.each([
+    ['prune', async (store: FirestoreSessionStore) => store.prune({ idleMs: 1e12 })],
+    ['removeExpired', async (store: FirestoreSessionStore, last: DocumentSnapshot) => store.removeExpired(last)],
+  ])(
+    '%s removes the keys of its snapshots and its records, and leaves that of a record that waits',
+    async (_, remove) => {
+      const { store, last, keysOf } = await expired(false);
+      expect(keysOf('chat').length).toBeGreaterThan(1);
+      await remove(store, last);
+      expect(keysOf('chat')).toEqual([]);
+      expect(await store.readRecords({ sessionId: 'other' })).toHaveLength(1);
+
+      const waiting = await expired(true);
+      await remove(waiting.store, waiting.last);
+      const records = await waiting.store.readRecords({ sessionId: 'chat' });
+      expect(records.map(({ key, value }) => [key, value])).toEqual([['late', 'text']]);
+    },
+  );
+
+  it('prune removes the key of records whose session never began, with the last of them', async () => {
+    const db = database();
+    const keys = new Map<string, Uint8Array>();
+    const encryption = envelope({ keys: localKeys(secret('a')), keyStore: keyStoreOf(keys) });
+    const store = new FirestoreSessionStore({ db, encryption });
+    for (const key of ['one', 'two']) await store.writeRecord({ sessionId: 'chat', kind: 'note', key, value: 'text' });
+    for (const [at, { ref }] of (await allDocuments(db)).entries()) {
+      await ref.update({ written: Timestamp.fromMillis(0) });
+      await store.prune({ idleMs: 1e12 });
+      expect(keys.size).toBe(1 - at);
+    }
+    expect(await allDocuments(db)).toEqual([]);
   });
 });
 
