@@ -174,6 +174,23 @@ describe(`the cost of a turn, counted on the wire over ${TURNS} turns of the sta
     expect(await save('child', 'root')).toMatchObject({ reads: 0, writes: 1 });
   });
 
+  it('prune reads of each session its pointer twice, its snapshots, and the first of them again', async () => {
+    const store = open('pruned');
+    const reads = async (): Promise<number> => (await trafficOf(() => store.prune({ idleMs: 1e12 }))).reads;
+    const counts: number[] = [];
+    for (let session = 0; session < 3; session++) {
+      for (let turn = 0; turn < 4; turn++) {
+        const state = { sessionId: `pruned-${session}`, messages: [], custom: { turn } };
+        const parentId = turn > 0 ? `pruned-${session}-${turn - 1}` : undefined;
+        await store.saveSnapshot(`pruned-${session}-${turn}`, () => completedSnapshot(state as never, parentId));
+      }
+      // The first call finds out once that the collection is the store's own.
+      if (session === 0) await reads();
+      counts.push(await reads());
+    }
+    expect([counts[1]! - counts[0]!, counts[2]! - counts[1]!]).toEqual([2 + 4 + 1, 2 + 4 + 1]);
+  });
+
   it('stats() says what went over the wire', async () => {
     const store = open('stats');
     const used = await trafficOf(() => play(30, { storeOf: () => store, by: 'sessionId' }));
