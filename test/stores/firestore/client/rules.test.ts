@@ -23,7 +23,7 @@ for (const [path, mayReadOwn] of Object.entries(RULES)) {
         db,
         snapshotPathPrefix: (options) => String(options?.context?.['uid']),
       });
-      for (const uid of ['ann', 'bob']) {
+      for (const uid of ['ann', 'bob', 'eve/é']) {
         const messages = Array.from({ length: 50 }, () => ({
           role: 'user' as const,
           content: [{ text: 'x'.repeat(400) }],
@@ -43,7 +43,7 @@ for (const [path, mayReadOwn] of Object.entries(RULES)) {
 
     it(`lets a signed-in user read ${mayReadOwn ? 'the documents of their own snapshots' : 'nothing'}`, async () => {
       // A document of each collection, and of the snapshot that stands alone: its own, and that it and its parent are named.
-      expect(paths).toHaveLength(12);
+      expect(paths).toHaveLength(18);
       const ann = environment.authenticatedContext('ann').firestore();
       for (const one of paths) {
         const isOwn = one.startsWith('genkit-sessions/ann/');
@@ -52,6 +52,15 @@ for (const [path, mayReadOwn] of Object.entries(RULES)) {
       const own = getDocs(collection(ann, 'genkit-sessions/ann/snapshots'));
       await (mayReadOwn ? assertSucceeds : assertFails)(own);
       await assertFails(getDocs(collection(ann, 'genkit-sessions/bob/snapshots')));
+    });
+
+    it('lets no user read the tenant of another whose user id is hashed', async () => {
+      const hashed = new Set(paths.map((one) => one.split('/')[1]!).filter((tenant) => tenant.startsWith('~')));
+      expect(hashed.size).toBe(1);
+      for (const uid of [...hashed, 'eve/é']) {
+        const user = environment.authenticatedContext(uid).firestore();
+        for (const one of paths) await assertFails(getDoc(doc(user, one)));
+      }
     });
 
     it('lets no client write, and an unauthenticated client read nothing', async () => {
