@@ -1,6 +1,7 @@
 import { invalidArgument } from '../errors.ts';
 import { unknownOption } from '../option-names.ts';
 import type { RecordStore } from './contract.ts';
+import type { Encryption } from './encryption/encryption.ts';
 
 /** Checks one option's value. Returns a description of valid values for the error message; `undefined` when the value is valid. */
 export type OptionCheck = (value: unknown) => string | undefined;
@@ -58,6 +59,14 @@ export const isRecordStore: OptionCheck = (value) => {
   return typeof readRecords === 'function' && typeof writeRecord === 'function'
     ? undefined
     : 'a store that keeps session records';
+};
+
+/** What encrypts for a store. */
+export const isEncryption: OptionCheck = (value) => {
+  const { cipher, open, forget } = (value ?? {}) as { [K in keyof Encryption]?: unknown };
+  return [cipher, open, forget].every((method) => typeof method === 'function')
+    ? undefined
+    : 'an Encryption, as envelope() of genkitx-agents/privacy makes one';
 };
 
 /** A text, or an object. */

@@ -4,7 +4,7 @@ import {
   checkOptions,
   isBoolean,
   isFunction,
-  isObject,
+  isEncryption,
   isOneOf,
   isTimerMs,
   isWhole,
@@ -119,7 +119,7 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
       durability: isOneOf('full', 'fast'),
       checkpointInterval: isWhole(1),
       lockTimeoutMs: isWhole(0),
-      encryption: isObject,
+      encryption: isEncryption,
     });
     super('FileSessionStore', options?.snapshotPathPrefix);
     const path = usableDirectory(directory, fileSystem);

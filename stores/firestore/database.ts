@@ -15,7 +15,7 @@ import type {
   VectorQuerySnapshot,
 } from '@google-cloud/firestore';
 import { closed, failedPrecondition, unavailable } from '../../src/errors.ts';
-import { isConflict } from './failures.ts';
+import { isConflict, ofClient } from './failures.ts';
 import type { Meter } from './meter.ts';
 
 /**
@@ -383,7 +383,7 @@ function clientOf(db: Firestore, timeoutMs: number): Client {
   return client;
 }
 
-/** @throws `UNAVAILABLE` when the answer takes too long. */
+/** @throws `UNAVAILABLE` when the answer takes too long, and what {@link ofClient} makes of an error. */
 async function inTime<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_resolve, reject) => {
@@ -391,6 +391,8 @@ async function inTime<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
   });
   try {
     return await Promise.race([answer, tooLate]);
+  } catch (error) {
+    throw ofClient(error);
   } finally {
     clearTimeout(timer);
   }

@@ -1,8 +1,10 @@
 import { GenkitError, type StatusName } from 'genkit';
-import { causedBy } from '../../src/errors.ts';
+import { causedBy, failedPrecondition } from '../../src/errors.ts';
 
 /** Codes of gRPC that this store tells apart. */
 const Code = {
+  CANCELLED: 1,
+  UNKNOWN: 2,
   INVALID_ARGUMENT: 3,
   DEADLINE_EXCEEDED: 4,
   NOT_FOUND: 5,
@@ -11,6 +13,7 @@ const Code = {
   RESOURCE_EXHAUSTED: 8,
   FAILED_PRECONDITION: 9,
   ABORTED: 10,
+  INTERNAL: 13,
   UNAVAILABLE: 14,
   UNAUTHENTICATED: 16,
 } as const;
@@ -53,6 +56,9 @@ const DENIED = ['PERMISSION_DENIED', 'the server may not use this database. Chec
 
 /** The status and the advice for each code. */
 const ADVICE: Readonly<Record<number, readonly [StatusName, string]>> = {
+  [Code.CANCELLED]: OUTAGE,
+  [Code.UNKNOWN]: OUTAGE,
+  [Code.INTERNAL]: OUTAGE,
   [Code.UNAVAILABLE]: OUTAGE,
   [Code.DEADLINE_EXCEEDED]: OUTAGE,
   [Code.RESOURCE_EXHAUSTED]: ['RESOURCE_EXHAUSTED', "Firestore's quota is used up. Try again later."],
@@ -70,6 +76,21 @@ export function explained(error: unknown, what: string): unknown {
   return status && advice ? causedBy(new GenkitError({ status, message: `${what} failed: ${advice}` }), error) : error;
 }
 
+/** Errors that Firestore's client threw. Other errors, of a mutator say, may have codes that are none of gRPC. */
+const clientErrors = new WeakSet<object>();
+
+/**
+ * To be thrown in place of what Firestore's client threw: the same error, of which {@link explained} and the checks of this file now know
+ * where it comes from. One that has no code, because no project was found for example, becomes `FAILED_PRECONDITION`.
+ */
+export function ofClient(error: unknown): unknown {
+  if (error instanceof GenkitError || error instanceof Stale) return error;
+  if (typeof error === 'object' && error !== null) clientErrors.add(error);
+  if ((codeOf(error) ?? 0) in ADVICE) return error;
+  const advice = "Firestore's client can't send requests. Check its project, its credentials and its options.";
+  return causedBy(failedPrecondition(advice), error);
+}
+
 export function tooContended(what: string): GenkitError {
   return new GenkitError({
     status: 'ABORTED',
@@ -82,9 +103,9 @@ export function isTransportFailure(error: unknown): boolean {
   return codeOf(error) !== undefined;
 }
 
-/** The code of gRPC; a `GenkitError` has a `code` as well, of HTTP. */
+/** The code of gRPC. */
 function codeOf(error: unknown): number | undefined {
-  if (typeof error !== 'object' || error === null || error instanceof GenkitError) return undefined;
+  if (typeof error !== 'object' || error === null || !clientErrors.has(error)) return undefined;
   const { code } = error as { code?: unknown };
   return typeof code === 'number' ? code : undefined;
 }

@@ -8,12 +8,19 @@ import type {
 } from '../../src/store/contract.ts';
 import type { Encryption } from '../../src/store/encryption/encryption.ts';
 import { checkSessions } from '../../src/store/check-lookup.ts';
-import { checkOptions, isBoolean, isFunction, isObject, isTimerMs, isWhole } from '../../src/store/check-options.ts';
+import {
+  checkOptions,
+  isBoolean,
+  isEncryption,
+  isFunction,
+  isTimerMs,
+  isWhole,
+} from '../../src/store/check-options.ts';
 import { nameTenant, type SnapshotPathPrefix } from '../../src/store/name-tenant.ts';
 import { Database } from './database.ts';
 import { readPointer } from './format/pointer-document.ts';
 import { Meter, type FirestoreUsage } from './meter.ts';
-import { isClient, isCollectionName, isShardSize } from './option-checks.ts';
+import { isClient, isCollectionName, isLifeMs, isShardSize } from './option-checks.ts';
 import { forgetDeadRecords, removeRemains } from './remove/delete-session.ts';
 import type { EraseResult } from './remove/erase.ts';
 import { Caches, newQueues, TenantDatabase, type Shared } from './tenant-database.ts';
@@ -23,8 +30,8 @@ import { Watches } from './watch/watches.ts';
 /** Options of {@link FirestoreSessionStore}. */
 export interface FirestoreSessionStoreOptions {
   /**
-   * The database. Default: a client of the store's own, with application default credentials or, when `FIRESTORE_EMULATOR_HOST` is set, for
-   * the emulator; `close()` ends that one only.
+   * The database; a client with `useBigInt` is refused. Default: a client of the store's own, with application default credentials or, when
+   * `FIRESTORE_EMULATOR_HOST` is set, for the emulator; `close()` ends that one only.
    */
   db?: Firestore;
   /** The collection of the snapshots; those of pointers, shards, scopes and records are named after it. Default: `genkit-sessions`. */
@@ -101,10 +108,10 @@ export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
       checkpointInterval: isWhole(1),
       shardSize: isShardSize,
       rejectBranchingSessions: isBoolean,
-      expireAfterMs: isWhole(1),
+      expireAfterMs: isLifeMs,
       maxStateBytes: isWhole(1),
       requestTimeoutMs: isTimerMs(1),
-      encryption: isObject,
+      encryption: isEncryption,
     });
     super('FirestoreSessionStore', options.snapshotPathPrefix);
     const { db, collection = 'genkit-sessions', requestTimeoutMs = 8000 } = options;

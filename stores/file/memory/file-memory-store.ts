@@ -1,6 +1,6 @@
 import { BaseMemoryStore, type MemoryTenant } from '../../../src/store/memory/base-memory-store.ts';
 import type { MemoryStoreCapabilities } from '../../../src/store/memory/contract.ts';
-import { checkOptions, isFunction, isObject, isOneOf, isWhole } from '../../../src/store/check-options.ts';
+import { checkOptions, isFunction, isEncryption, isOneOf, isWhole } from '../../../src/store/check-options.ts';
 import type { Encryption } from '../../../src/store/encryption/encryption.ts';
 import type { SnapshotPathPrefix } from '../../../src/store/name-tenant.ts';
 import { KeyQueue } from '../../../src/store/parts/key-queue.ts';
@@ -62,7 +62,7 @@ export class FileMemoryStore extends BaseMemoryStore {
   constructor(directory: string, options?: FileMemoryStoreOptions, fileSystem: FileSystem = nodeFileSystem) {
     checkOptions('FileMemoryStore', options, {
       pathPrefix: isFunction,
-      encryption: isObject,
+      encryption: isEncryption,
       durability: isOneOf('full', 'fast'),
       lockTimeoutMs: isWhole(0),
     });

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { envelope, localKeys, type Encryption } from 'genkitx-agents/privacy';
 import { FileSessionStore } from '../../../stores/file/file-session-store.ts';
+import { FileMemoryStore } from '../../../stores/file/memory/file-memory-store.ts';
 import { entriesBelow, temporaryFolder } from '../../stores/file/support/folders.ts';
 import { encryptsAtRest, type EncryptedMedium } from './encryption-suite.ts';
 import {
@@ -54,6 +55,16 @@ function medium(): EncryptedMedium {
 
 describe('encrypted files', () => {
   encryptsAtRest({ medium, prunesWithoutKey: true });
+
+  it('need an encryption that encrypts', () => {
+    for (const encryption of [{}, { cipher: () => {} }, 'aes', null] as never[]) {
+      for (const make of [
+        () => new FileSessionStore(temporaryFolder(), { encryption }),
+        () => new FileMemoryStore(temporaryFolder(), { encryption }),
+      ])
+        expect(make).toThrow(/(FileSessionStore|FileMemoryStore): encryption must be an Encryption, as envelope\(\)/);
+    }
+  });
 
   it('hold no text of anybody: a raw scan of the directory finds a canary of every field nowhere, and in clear files of every kind', async () => {
     const found: string[][] = [];

@@ -1,3 +1,4 @@
+import type { WriteBatch } from '@google-cloud/firestore';
 import { initializeApp, deleteApp } from 'firebase-admin/app';
 import { getFirestore } from 'firebase-admin/firestore';
 import { genkit } from 'genkit/beta';
@@ -84,10 +85,58 @@ describe('FirestoreSessionStore', () => {
       { checkpointInterval: 0 },
       { shardSize: 5_000_000 },
       { expireAfterMs: 0 },
+      { expireAfterMs: Number.MAX_SAFE_INTEGER },
+      { expireAfterMs: 3e14 },
+      { encryption: {} },
       { db: 'default' },
     ];
     for (const options of bad) {
       expect(() => new FirestoreSessionStore(options as FirestoreSessionStoreOptions)).toThrow(/FirestoreSessionStore/);
+    }
+  });
+
+  it('a client that reads whole numbers as bigint is refused with a sentence that says what to do', () => {
+    const bigints = openDatabase(newProject(), { useBigInt: true });
+    for (const make of [
+      () => new FirestoreSessionStore({ db: bigints }),
+      () => new FirestoreMemoryStore({ db: bigints }),
+    ]) {
+      expect(make).toThrow(
+        expect.objectContaining({ status: 'INVALID_ARGUMENT', message: expect.stringContaining('without useBigInt') }),
+      );
+    }
+  });
+
+  it('sessions that expire as late as possible are saved and read', async () => {
+    const store = new FirestoreSessionStore({ db, collection: 'late', expireAfterMs: 1e14 });
+    await store.saveSnapshot('one', () => ({ sessionId: 'chat', createdAt: '2026-01-01T00:00:00.000Z' }));
+    expect((await store.getSnapshot({ sessionId: 'chat' }))?.snapshotId).toBe('one');
+  });
+
+  it('an error of the client without a code, when it finds no project say, is the cause of a FAILED_PRECONDITION', async () => {
+    const client = openDatabase();
+    const store = new FirestoreSessionStore({ db: client });
+    const cause = new Error('Unable to detect a Project Id in the current environment.');
+    client.getAll = async () => Promise.reject(cause);
+    client.batch = () =>
+      Object.assign(Object.create(null) as WriteBatch, { commit: async () => Promise.reject(cause) });
+    for (const call of [
+      () => store.getSnapshot({ snapshotId: 'one' }),
+      () => store.saveSnapshot('one', () => ({ createdAt: '2026-01-01T00:00:00.000Z' })),
+    ]) {
+      const message = expect.stringContaining('Check its project') as string;
+      await expect(call()).rejects.toMatchObject({ status: 'FAILED_PRECONDITION', message, cause });
+    }
+  });
+
+  it('what a mutator throws is thrown as it is, also an error with a number as its code', async () => {
+    const store = new FirestoreSessionStore({ db, collection: 'mutators' });
+    for (const code of [1, 5, 14, 404]) {
+      const thrown = Object.assign(new Error('of the mutator'), { code });
+      const saving = store.saveSnapshot('one', () => {
+        throw thrown;
+      });
+      expect(await saving.catch((error: unknown) => error)).toBe(thrown);
     }
   });
 
