@@ -13,12 +13,16 @@ const turn = (sessionId?: string): SessionSnapshotInput => ({
 });
 
 it.each(['ann', 'acme/users/ann'])(
-  'a collection of Genkit’s own store is left as it is, and every call says to use another (tenant %s)',
+  'a collection of Genkit’s own store is left as it is, and every call for sessions says to use another (tenant %s)',
   async (tenant) => {
     const db = openDatabase();
     const options = { db, collection: 'genkit', snapshotPathPrefix: () => tenant };
     await new GenkitStore(options).saveSnapshot('theirs', () => ({ ...turn('chat'), sessionId: 'chat' }));
-    const before = (await allDocuments(db)).map((document) => [document.ref.path, document.data()]);
+    const theirs = async (): Promise<unknown[]> =>
+      (await allDocuments(db))
+        .filter(({ ref }) => ref.parent.id !== 'records')
+        .map((document) => [document.ref.path, document.data()]);
+    const before = await theirs();
     const calls: ((store: FirestoreSessionStore) => Promise<unknown>)[] = [
       (store) => store.getSnapshot({ sessionId: 'chat' }),
       (store) => store.getSnapshot({ sessionId: 'other' }),
@@ -31,6 +35,7 @@ it.each(['ann', 'acme/users/ann'])(
       (store) => store.listSessions(),
       (store) => store.listSnapshots({ sessionId: 'chat' }),
       (store) => store.deleteSession({ sessionId: 'chat' }),
+      (store) => store.deleteSessions({ sessionIds: ['chat'] }),
       (store) => store.prune({ idleMs: 0 }),
       (store) => store.erase(),
     ];
@@ -42,7 +47,13 @@ it.each(['ann', 'acme/users/ann'])(
         ),
       });
     }
-    expect((await allDocuments(db)).map((document) => [document.ref.path, document.data()])).toEqual(before);
+    expect(await theirs()).toEqual(before);
+    // Records have collections of their own.
+    const store = new FirestoreSessionStore(options);
+    await store.writeRecord({ sessionId: 'chat', kind: 'note', key: 'a', value: 1 });
+    expect(await store.readRecords({ sessionId: 'chat' })).toMatchObject([{ value: 1 }]);
+    expect(await store.listScopes()).toEqual({ items: [] });
+    expect(await theirs()).toEqual(before);
     const ours = new FirestoreSessionStore({ ...options, snapshotPathPrefix: () => 'bob' });
     await ours.saveSnapshot('ours', () => turn('new'));
   },
