@@ -282,6 +282,13 @@ describe('sessions export, import and copy', () => {
     const diverged = await runCli(copy, { folder });
     expect(diverged.code).toBe(1);
     expect(diverged.err).toContain('1 session went on in both, and nothing more of them was written: a.');
+    for (const snapshotId of ['z1', 'z2']) await save([{ snapshotId, sessionId: 'z', parentId: 'z0' }]);
+    await saveIn(`${folder}/copy`, [{ snapshotId: 'z3', sessionId: 'z', parentId: 'z2' }]);
+    const partial = await runCli(copy, { folder });
+    expect(partial.code).toBe(1);
+    expect(partial.err).toMatch(
+      /: a\..*\n.*1 session went on in the second store, and other branches stay in the first: z\./,
+    );
   });
 });
 

@@ -322,7 +322,7 @@ describe('copySessions', () => {
       list: listGenkitDirectory(directory, { prefix: 'tenants/ada' }),
       onProgress: ({ sessions }) => seen.push(sessions),
     });
-    expect(result).toEqual({ sessions: 2, snapshots: 5, scopes: 0, records: 0, diverged: [] });
+    expect(result).toEqual({ sessions: 2, snapshots: 5, scopes: 0, records: 0, diverged: [], partial: [] });
     expect(seen).toEqual([1, 2]);
     for (const snapshotId of ['one', 'side', 'two', 'three', 'alone']) {
       const snapshot = (await from.getSnapshot({ snapshotId }))!;
@@ -358,7 +358,14 @@ describe('copySessions', () => {
       },
     });
     await expect(copySessions(failing, to)).rejects.toThrow('interrupted');
-    expect(await copySessions(from, to)).toEqual({ sessions: 1, snapshots: 19, scopes: 0, records: 2, diverged: [] });
+    expect(await copySessions(from, to)).toEqual({
+      sessions: 1,
+      snapshots: 19,
+      scopes: 0,
+      records: 2,
+      diverged: [],
+      partial: [],
+    });
     expect(await copySessions(from, to)).toMatchObject({ snapshots: 0, records: 0 });
     expect(await to.listSnapshots({ sessionId: 'chat' })).toEqual(await from.listSnapshots({ sessionId: 'chat' }));
     expect((await to.listSessions()).items).toEqual((await from.listSessions()).items);
@@ -383,9 +390,24 @@ describe('copySessions', () => {
     }
     await from.saveSnapshot('two lines d', () => turn(3, { sessionId: 'two lines', parentId: 'two lines b' }));
     const result = await copySessions(from, to);
-    expect(result).toEqual({ sessions: 1, snapshots: 2, scopes: 0, records: 0, diverged: ['two lines'] });
+    expect(result).toEqual({ sessions: 1, snapshots: 2, scopes: 0, records: 0, diverged: ['two lines'], partial: [] });
     expect((await to.getSnapshot({ sessionId: 'one line' }))?.snapshotId).toBe('one line c');
     expect((await to.listSnapshots({ sessionId: 'two lines' })).items).toHaveLength(1);
+  });
+
+  it('names a session that went on in the new store and has other branches in the old one, which stay there', async () => {
+    const directory = temporaryFolder();
+    const from = await genkitChat(directory);
+    const to = new InMemorySessionStore();
+    const store = migratingStore({ from, to });
+    await store.saveSnapshot('four', () => turn(5, { parentId: 'three' }));
+    const list = listGenkitDirectory(directory);
+    const copied = { sessions: 0, scopes: 0, records: 0, diverged: [], partial: ['chat'] };
+    expect(await copySessions(from, to, { list })).toEqual({ ...copied, snapshots: 3 });
+    expect(await copySessions(from, to, { list })).toEqual({ ...copied, snapshots: 0 });
+    expect((await to.getSnapshot({ sessionId: 'chat' }))?.snapshotId).toBe('four');
+    expect(await to.getSnapshot({ snapshotId: 'side' })).toBeUndefined();
+    expect((await store.getSnapshot({ snapshotId: 'side' }))?.snapshotId).toBe('side');
   });
 
   it('says what to do where the old store can’t list', async () => {

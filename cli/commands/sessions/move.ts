@@ -80,7 +80,7 @@ function showProgress(io: Io, { sessions, snapshots }: CopyResult): void {
 }
 
 async function printMoved(io: Io, { json }: { readonly json?: boolean }, result: CopyResult): Promise<void> {
-  const { sessions, snapshots, records, scopes, diverged } = result;
+  const { sessions, snapshots, records, scopes, diverged, partial } = result;
   if (json) await printJson(io, result);
   else {
     await io.print(
@@ -88,11 +88,20 @@ async function printMoved(io: Io, { json }: { readonly json?: boolean }, result:
         `Written:   ${count(snapshots, 'snapshot')}, ${count(records, 'session record')}, ${count(scopes, 'record')} of users and apps\n`,
     );
   }
-  if (diverged.length === 0) return;
-  throw new Problem(
-    `${count(diverged.length, 'session')} went on in both, and nothing more of them was written: ${diverged.join(', ')}. ` +
-      'Decide which to keep, delete the other, and run this again.',
-  );
+  const problems: string[] = [];
+  if (diverged.length > 0) {
+    problems.push(
+      `${count(diverged.length, 'session')} went on in both, and nothing more of them was written: ${diverged.join(', ')}. ` +
+        'Decide which to keep, delete the other, and run this again.',
+    );
+  }
+  if (partial.length > 0) {
+    problems.push(
+      `${count(partial.length, 'session')} went on in the second store, and other branches stay in the first: ${partial.join(', ')}. ` +
+        'Keep the first store if you need them.',
+    );
+  }
+  if (problems.length > 0) throw new Problem(problems.join('\n'));
 }
 
 async function readable(path: string): Promise<AsyncIterable<Uint8Array>> {

@@ -47,6 +47,11 @@ export interface CopyResult {
   records: number;
   /** Sessions that went on in both stores. Nothing of them was copied; decide which of the two to keep. */
   diverged: string[];
+  /**
+   * Sessions that went on in `to` and have other branches in `from`, which stay there: saved now, a branch would become the session's latest.
+   * The snapshots that lead up to the continuation and the session's records were copied. Always empty for an import.
+   */
+  partial: string[];
 }
 
 /**
@@ -54,7 +59,7 @@ export interface CopyResult {
  * apps if both stores keep them. `from` is only read. Data in `to` is not changed: run an interrupted copy again to complete it.
  *
  * Run it while no agent works on the sessions: until a session is copied whole, `to` shows a part of it. A session that went on in `to` through
- * `migratingStore` gets the snapshots that lead up to its continuation; its other branches stay in `from`.
+ * `migratingStore` gets the snapshots that lead up to its continuation; if it has other branches in `from`, it is named in `partial`.
  *
  * @throws `FAILED_PRECONDITION` when `from` can't list and no `list` is given.
  *
@@ -73,20 +78,21 @@ export async function copySessions<S = unknown>(
   if (!(to as Partial<SnapshotStore<S>>)?.capabilities) {
     throw invalidArgument('copySessions: the second store must be of this package, or declare its capabilities.');
   }
-  const result: CopyResult = { sessions: 0, snapshots: 0, scopes: 0, records: 0, diverged: [] };
+  const result: CopyResult = { sessions: 0, snapshots: 0, scopes: 0, records: 0, diverged: [], partial: [] };
   const caller: SessionStoreOptions = context === undefined ? {} : { context };
   result.scopes = await copyScopes(from, to, caller);
   for await (const session of options.list?.() ?? listed(from, caller)) {
     const copied = await copySession(from, to, session, caller);
     if (copied === 'diverged') result.diverged.push(session.sessionId);
     else {
-      result.sessions++;
-      result.snapshots += copied;
       const { sessionId } = session;
+      if (copied.isPartial) result.partial.push(sessionId);
+      else result.sessions++;
+      result.snapshots += copied.written;
       const records = keepsRecords(from) ? await from.readRecords({ ...caller, sessionId }) : [];
       result.records += await writeMissingRecords(to, { ...caller, sessionId }, records);
     }
-    onProgress?.({ ...result, diverged: [...result.diverged] });
+    onProgress?.({ ...result, diverged: [...result.diverged], partial: [...result.partial] });
   }
   return result;
 }
@@ -114,13 +120,19 @@ async function* listed<S>(from: SessionStore<S>, caller: SessionStoreOptions): A
   }
 }
 
-/** Answers the number of snapshots written. */
+interface CopiedSession {
+  /** How many snapshots were written. */
+  readonly written: number;
+  /** Whether branches of the session stay in `from`. */
+  readonly isPartial: boolean;
+}
+
 async function copySession<S>(
   from: SessionStore<S>,
   to: SnapshotStore<S>,
   session: SessionToCopy,
   caller: SessionStoreOptions,
-): Promise<number | 'diverged'> {
+): Promise<CopiedSession | 'diverged'> {
   const { sessionId } = session;
   const there = new Map<string, SnapshotMetadata>();
   for await (const meta of snapshotsOf(to, { ...caller, sessionId })) there.set(meta.snapshotId, meta);
@@ -128,11 +140,14 @@ async function copySession<S>(
   const ids = new Set(snapshots);
   const added = [...there.values()].filter((meta) => !ids.has(meta.snapshotId));
   const copies = { from, to, caller, session: session.details ?? {}, there };
-  if (added.length === 0) return writeAll(copies, snapshots);
+  if (added.length === 0) return { written: await writeAll(copies, snapshots), isPartial: false };
   // The session has new snapshots in `to`. If they follow the latest leaf of `from`, its history is copied; otherwise the session diverged.
   const leafId = snapshots.at(-1);
   const hasGoneOn = leafId !== undefined && (there.has(leafId) || added.some((meta) => meta.parentId === leafId));
-  return hasGoneOn ? writeAll(copies, await pathTo(from, leafId, caller)) : 'diverged';
+  if (!hasGoneOn) return 'diverged';
+  const path = await pathTo(from, leafId, caller);
+  const copied = new Set([...there.keys(), ...path]);
+  return { written: await writeAll(copies, path), isPartial: !snapshots.every((id) => copied.has(id)) };
 }
 
 interface Copies<S> {

@@ -124,7 +124,7 @@ class Target {
   readonly #caller: SessionStoreOptions;
   readonly #onProgress: ImportSessionsOptions['onProgress'];
   readonly #scopes: ScopeWriter<unknown> | undefined;
-  readonly #result: CopyResult = { sessions: 0, snapshots: 0, scopes: 0, records: 0, diverged: [] };
+  readonly #result: CopyResult = { sessions: 0, snapshots: 0, scopes: 0, records: 0, diverged: [], partial: [] };
   #session: OpenSession | undefined;
 
   constructor(store: SnapshotStore, { context, onProgress }: ImportSessionsOptions) {
@@ -191,6 +191,6 @@ class Target {
       this.#result.records += await writeMissingRecords(this.#store, { ...this.#caller, sessionId }, session.records);
     }
     this.#session = undefined;
-    this.#onProgress?.({ ...this.#result, diverged: [...this.#result.diverged] });
+    this.#onProgress?.({ ...this.#result, diverged: [...this.#result.diverged], partial: [] });
   }
 }

@@ -34,6 +34,7 @@ it('reads and copies what Genkit’s own Firestore store wrote, nested tenant pr
     scopes: 0,
     records: 0,
     diverged: [],
+    partial: [],
   });
   expect((await to.listSnapshots({ sessionId: 'chat' })).items.map(({ snapshotId }) => snapshotId)).toEqual(ids);
   expect((await to.getSnapshot({ snapshotId: ids[26]! }))?.state?.messages).toHaveLength(27);
