@@ -53,6 +53,7 @@ export function isUnreadable(error: unknown): boolean {
 
 const OUTAGE = ['UNAVAILABLE', 'Firestore does not answer. Try again later.'] as const;
 const DENIED = ['PERMISSION_DENIED', 'the server may not use this database. Check its credentials and roles.'] as const;
+const CONTENDED = ['ABORTED', 'others wrote at the same time. Try again.'] as const;
 
 /** The status and the advice for each code. */
 const ADVICE: Readonly<Record<number, readonly [StatusName, string]>> = {
@@ -66,7 +67,8 @@ const ADVICE: Readonly<Record<number, readonly [StatusName, string]>> = {
   [Code.UNAUTHENTICATED]: DENIED,
   [Code.NOT_FOUND]: ['FAILED_PRECONDITION', 'there is no such database. Create it, or configure another.'],
   [Code.FAILED_PRECONDITION]: ['FAILED_PRECONDITION', 'the database refused it. Check its mode and its indexes.'],
-  [Code.ABORTED]: ['ABORTED', 'others wrote at the same time. Try again.'],
+  [Code.ALREADY_EXISTS]: CONTENDED,
+  [Code.ABORTED]: CONTENDED,
   [Code.INVALID_ARGUMENT]: ['INVALID_ARGUMENT', 'the database refused it as too large or malformed.'],
 };
 

@@ -211,7 +211,7 @@ describe('records go with their session', () => {
       if (name === 'commit' && ++commits > 1) throw new Error('the process ends');
     });
     const deletion = new FirestoreSessionStore({ db: dying }).deleteSession({ sessionId: 'chat' });
-    await expect(deletion).rejects.toThrow('the process ends');
+    await expect(deletion).rejects.toMatchObject({ cause: { message: 'the process ends' } });
   }
 
   /** Makes the records of a session an hour older. */
