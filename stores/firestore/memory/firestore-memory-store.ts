@@ -1,5 +1,5 @@
 import { Firestore } from '@google-cloud/firestore';
-import { checkOptions, isFunction, isObject, isTimerMs } from '../../../src/store/check-options.ts';
+import { checkOptions, isEncryption, isFunction, isTimerMs } from '../../../src/store/check-options.ts';
 import type { Encryption } from '../../../src/store/encryption/encryption.ts';
 import { BaseMemoryStore, type MemoryTenant } from '../../../src/store/memory/base-memory-store.ts';
 import type { MemoryStoreCapabilities } from '../../../src/store/memory/contract.ts';
@@ -62,7 +62,7 @@ export class FirestoreMemoryStore extends BaseMemoryStore {
       collection: isCollectionName,
       pathPrefix: isFunction,
       requestTimeoutMs: isTimerMs(1),
-      encryption: isObject,
+      encryption: isEncryption,
     });
     super('FirestoreMemoryStore', options.pathPrefix);
     const { db, collection = 'genkit-memories', requestTimeoutMs = 8000, encryption } = options;

@@ -177,9 +177,9 @@ export async function eraseTwice(openMemories: (encryption: Encryption) => Memor
   });
   const store = openMemories(envelope({ keys: localKeys(secret('a')), keyStore }));
   const memory = memoryManager(genkit(), { store, extract: () => [] });
-  const scope = memory.scopeFor('user', { context: { auth: { uid: 'ada' } } });
-  await memory.create({ scope, memory: 'Ada lives in Paris.' });
-  const erase = () => eraseUser(new InMemorySessionStore(), { userId: 'ada', memory });
+  const scope = memory.scopeFor('user', { context: { auth: { uid: 'lovelace' } } });
+  await memory.create({ scope, memory: 'Lovelace lives in Paris.' });
+  const erase = () => eraseUser(new InMemorySessionStore(), { userId: 'lovelace', memory });
   await expect(erase()).rejects.toThrow('The key store is down.');
   expect(keys.size).toBe(1);
   isDown = false;
