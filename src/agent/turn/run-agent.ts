@@ -41,7 +41,7 @@ export async function runAgent<State>(
   const queued = isQueued ? new QueuedCall(agent.turns, init.sessionId!) : undefined;
   let work: Promise<AgentOutput> | undefined;
   try {
-    await queued?.begin(scope);
+    if (queued) await queued.begin(scope);
     const reads = prefetch(agent, { init, intake, context, abortSignal: scope.signal });
     const opened = await scope.race(() => openSession(agent, init, context));
     keepPrefetched(opened.session, reads);
