@@ -189,6 +189,11 @@ export function dataLoss(message: string): GenkitError {
   return new GenkitError({ status: 'DATA_LOSS', message });
 }
 
+/** Whether data can't be read until an operator acts: it is damaged, its key is missing, or a newer version wrote it. */
+export function isUnreadable(thrown: unknown): thrown is GenkitError {
+  return thrown instanceof GenkitError && (thrown.status === 'DATA_LOSS' || thrown.status === 'FAILED_PRECONDITION');
+}
+
 /** Whether a store refused a write because another one came first. */
 export function isAborted(thrown: unknown): boolean {
   return (thrown as { status?: unknown } | null)?.status === 'ABORTED';

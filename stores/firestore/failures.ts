@@ -46,11 +46,6 @@ export function isDataLoss(error: unknown): boolean {
   return error instanceof GenkitError && error.status === 'DATA_LOSS';
 }
 
-/** Whether data can't be read as it is: it is damaged, its key is missing, or a newer version wrote it. Reading it again does not help. */
-export function isUnreadable(error: unknown): boolean {
-  return isDataLoss(error) || (error instanceof GenkitError && error.status === 'FAILED_PRECONDITION');
-}
-
 const OUTAGE = ['UNAVAILABLE', 'Firestore does not answer. Try again later.'] as const;
 const DENIED = ['PERMISSION_DENIED', 'the server may not use this database. Check its credentials and roles.'] as const;
 const CONTENDED = ['ABORTED', 'others wrote at the same time. Try again.'] as const;

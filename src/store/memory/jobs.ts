@@ -1,6 +1,6 @@
 import { GenkitError } from 'genkit';
 import { logger } from 'genkit/logging';
-import { addressTo, causedBy, invalidArgument, notFound, quote } from '../../errors.ts';
+import { addressTo, causedBy, invalidArgument, isUnreadable, notFound, quote } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import { isTime } from '../check-options.ts';
 import { checkWhole, ownJson } from './checks.ts';
@@ -124,11 +124,6 @@ export function assertMemoryRevision(scopeKey: string, actual: number, expected:
     `The memories of ${describeMemoryScope(scopeKey)} have the revision ${actual}, not ${expected} as this commit ` +
       'expected. Read them again, and repeat the change.',
   );
-}
-
-/** Whether an error says that something can't be read until an operator acts: it is damaged, its key is missing, or a newer version wrote it. */
-function isUnreadable(error: unknown): error is GenkitError {
-  return error instanceof GenkitError && (error.status === 'DATA_LOSS' || error.status === 'FAILED_PRECONDITION');
 }
 
 /**

@@ -1,9 +1,10 @@
 import { FieldPath, type QueryDocumentSnapshot } from '@google-cloud/firestore';
+import { isUnreadable } from '../../../src/errors.ts';
 import { planRetention } from '../../../src/snapshot/retention.ts';
 import type { PruneOptions } from '../../../src/store/base-session-store.ts';
 import type { DeleteResult, PrunePolicy, PruneResult } from '../../../src/store/contract.ts';
 import { ORPHAN_RECORD_MS } from '../../../src/store/records/session-records.ts';
-import { isDataLoss, isUnreadable, Stale } from '../failures.ts';
+import { isDataLoss, Stale } from '../failures.ts';
 import { keyOf } from '../format/names.ts';
 import { LIST_FIELDS, readPointer, type PointerDocument } from '../format/pointer-document.ts';
 import { readRecordHead, RECORD_FIELDS, type RecordHead } from '../format/record-document.ts';

@@ -1,9 +1,9 @@
 import type { Timestamp } from '@google-cloud/firestore';
 import { logger } from 'genkit/logging';
-import { describeThrown, quote } from '../../../src/errors.ts';
+import { describeThrown, isUnreadable, quote } from '../../../src/errors.ts';
 import type { SessionSnapshot, SnapshotStatus } from '../../../src/snapshot/snapshot.ts';
 import { WatchHub } from '../../../src/store/parts/watch-hub.ts';
-import { isDataLoss, isUnreadable } from '../failures.ts';
+import { isDataLoss } from '../failures.ts';
 import type { SnapshotDocument } from '../format/snapshot-document.ts';
 import { handOutLoaded, type SnapshotReader } from '../read/snapshot-reader.ts';
 import type { TenantDatabase } from '../tenant-database.ts';

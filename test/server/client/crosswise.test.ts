@@ -180,6 +180,16 @@ describe.each(makers)('$name', (maker) => {
       }
     });
 
+    if (way.ours) {
+      it('getSnapshot answers nothing for what is not there; Genkit’s server fails', async () => {
+        for (const lookup of [{ snapshotId: 'nowhere' }, { sessionId: 'nowhere' }]) {
+          const read = reached.agent('chatty').getSnapshot(lookup);
+          if (way.tellsStatus) expect(await read).toBeUndefined();
+          else expect(await errorOf(read)).toMatchObject({ name: 'AgentError', status: 'INTERNAL' });
+        }
+      });
+    }
+
     it('abort answers the status, and nothing for a snapshot that is not there', async () => {
       const agent = reached.agent('chatty');
       const { snapshotId } = await agent.chat().send('hello');
