@@ -16,6 +16,8 @@ export interface MemoryScope {
 export interface ScopeTarget {
   readonly scope: MemoryScope;
   readonly id: MemoryScopeId;
+  /** The id as a text. */
+  readonly key: string;
   /** Options for every call of the store: the tenant's context. */
   readonly options: { readonly context?: ActionContext };
 }
@@ -32,10 +34,9 @@ const minted = (holder[MINTED] ??= new WeakMap());
  * @throws `INVALID_ARGUMENT` for an invalid id.
  */
 export function memoryScope(id: MemoryScopeId, context?: ActionContext): MemoryScope {
-  // Throws for an invalid id.
-  memoryScopeKey(id);
+  const key = memoryScopeKey(id);
   const scope = Object.freeze({ kind: id.scope });
-  minted.set(scope, { scope, id: Object.freeze({ ...id }), options: context ? { context } : {} });
+  minted.set(scope, { scope, id: Object.freeze({ ...id }), key, options: context ? { context } : {} });
   return scope;
 }
 
@@ -61,8 +62,8 @@ export function targetOf(scope: MemoryScope): ScopeTarget {
 
 /** A text for each scope of each tenant of a store: for maps. */
 export function tenantKeyOf(store: Pick<MemoryStore, 'tenant'>, scope: MemoryScope): string {
-  const { id, options } = targetOf(scope);
-  return tenantScopeKey(store, id, options);
+  const { key, options } = targetOf(scope);
+  return tenantScopeKey(store, key, options);
 }
 
 /** The scope of the given kind for the caller. */

@@ -28,13 +28,10 @@ export type IdKind =
  * before they use it in a path.
  */
 export function assertId(id: unknown, kind: IdKind): asserts id is string {
-  const article = /^[aeio]/.test(kind) ? 'An' : 'A';
-  if (typeof id !== 'string') {
-    throw invalidArgument(`${article} ${kind} must be a string, not ${id === null ? 'null' : typeof id}.`);
-  }
-  if (id.trim() === '') {
-    throw invalidArgument(`${article} ${kind} must not be blank.`);
-  }
+  const one = () => `${/^[aeio]/.test(kind) ? 'An' : 'A'} ${kind}`;
+  if (typeof id !== 'string')
+    throw invalidArgument(`${one()} must be a string, not ${id === null ? 'null' : typeof id}.`);
+  if (id.trim() === '') throw invalidArgument(`${one()} must not be blank.`);
   if (id.length > MAX_ID_LENGTH) {
     throw invalidArgument(
       `The ${kind} ${quote(id)} has ${id.length} characters; at most ${MAX_ID_LENGTH} are allowed.`,

@@ -4,11 +4,10 @@ import type { Json } from '../../json/value.ts';
 import { estimateTokens, fitting } from '../../session/log/estimate-tokens.ts';
 import type { FoundBlocks, MemoryBlock, MemoryItem } from '../../session/turn-memory.ts';
 import type { OmissionReason } from '../../snapshot/context-report.ts';
-import { tenantScopeKey } from '../../store/memory/scope.ts';
 import type { Memory } from '../../store/memory/contract.ts';
 import { LruCache } from '../../store/parts/lru-cache.ts';
 import type { MemoryManager } from '../manager.ts';
-import { targetOf, type MemoryScope } from '../scopes.ts';
+import { targetOf, tenantKeyOf, type MemoryScope } from '../scopes.ts';
 import { Deadline, LATE, SYSTEM_CLOCK } from '../search/deadline.ts';
 import { bestOf, memoryLine, noteUses, type FoundInScope } from './found-memories.ts';
 import type { AttachSettings } from './attach-settings.ts';
@@ -120,27 +119,24 @@ export class Retrieval {
     abortSignal: AbortSignal | undefined,
   ): Promise<Pick<ScopeFinding, 'profile' | 'reasons'>> {
     const { store } = this.#manager;
-    const deadline = new Deadline(SYSTEM_CLOCK, withinMs, abortSignal);
     let known: KnownProfile | undefined;
     try {
-      const { id, options } = targetOf(scope);
-      const key = tenantScopeKey(store, id, options);
+      const key = tenantKeyOf(store, scope);
       known = this.#profiles.get(key);
       if (known && known.revision === searched) return { profile: known.item, reasons: [] };
       const reading = async (): Promise<KnownProfile> => {
+        const { id, options } = targetOf(scope);
         const revision = searched ?? (await store.revision(id, options));
         if (known?.revision === revision) return known;
         const read = { revision, item: profileItem(await this.#manager.profile({ scope })) };
         this.#profiles.set(key, read, 1);
         return read;
       };
-      const read = withinMs === 0 ? LATE : await deadline.wait(reading());
+      const read = withinMs === 0 ? LATE : await beforeDeadline(reading(), withinMs, abortSignal);
       return read === LATE ? { profile: known?.item, reasons: ['deadline'] } : { profile: read.item, reasons: [] };
     } catch (error) {
       warn(error);
       return { profile: known?.item, reasons: ['failed'] };
-    } finally {
-      deadline.end();
     }
   }
 
@@ -157,6 +153,11 @@ export class Retrieval {
     const all: OmissionReason[] = omitted > 0 ? [...reasons, 'section'] : [...reasons];
     return { title, place, items: kept, maxTokens, omitted, reasons: all };
   }
+}
+
+async function beforeDeadline<T>(work: Promise<T>, ms: number, abortSignal: AbortSignal | undefined) {
+  const deadline = new Deadline(SYSTEM_CLOCK, ms, abortSignal);
+  return deadline.wait(work).finally(deadline.end);
 }
 
 function warn(error: unknown): void {

@@ -15,7 +15,7 @@ import {
   type OptionCheck,
 } from '../../store/check-options.ts';
 import type { MemoryScopeId, MemoryStore, MemoryStoreOptions } from '../../store/memory/contract.ts';
-import { tenantScopeKey } from '../../store/memory/scope.ts';
+import { memoryScopeKey, tenantScopeKey } from '../../store/memory/scope.ts';
 import { LruCache } from '../../store/parts/lru-cache.ts';
 import { Deadline, SYSTEM_CLOCK, type SearchClock } from './deadline.ts';
 import { DEFAULT_LANGUAGES, MEMORY_LANGUAGES, Vocabulary } from './lexical/languages.ts';
@@ -112,7 +112,7 @@ export class MemorySearch {
   ): Promise<MemorySearchResult> {
     checkOptions('search', request, REQUEST);
     if (typeof request?.query !== 'string') throw invalidArgument('search needs a query.');
-    const key = tenantScopeKey(this.#store, request.scope, tenant);
+    const key = tenantScopeKey(this.#store, memoryScopeKey(request.scope), tenant);
     request.abortSignal?.throwIfAborted();
     const deadline = new Deadline(this.#clock, request.deadlineMs ?? 200, request.abortSignal);
     const run = new SearchRun(
@@ -148,7 +148,7 @@ export class MemorySearch {
    * @param least Of fewer changed memories nothing is stored: a process reads these itself, which costs less than the writes.
    */
   async saveIndex(scope: MemoryScopeId, options: MemoryStoreOptions = {}, least = 1): Promise<boolean> {
-    const key = tenantScopeKey(this.#store, scope, options);
+    const key = tenantScopeKey(this.#store, memoryScopeKey(scope), options);
     const index = this.#indexOf(key, scope);
     try {
       return await index.save(options, least);

@@ -22,24 +22,26 @@ export function memoryScopeKey(scope: MemoryScopeId): string {
       "A scope is { scope: 'user', appName, userId }, { scope: 'session', appName, sessionId } or { scope: 'app', appName }. Stores take the id of a scope: memoryScopeId(scope).",
     );
   }
+  const key: unknown[] = [kind];
+  for (const name of MEMBERS[kind]) {
+    assertId(given[name], name);
+    key.push(given[name]);
+  }
   const names: readonly string[] = MEMBERS[kind];
-  const more = Object.keys(given).find((name) => name !== 'scope' && !names.includes(name));
-  if (more !== undefined) throw invalidArgument(`The scope '${kind}' has no member ${quote(more)}.`);
-  for (const name of MEMBERS[kind]) assertId(given[name], name);
-  return JSON.stringify([kind, ...names.map((name) => given[name])]);
+  for (const name in given) {
+    if (name !== 'scope' && !names.includes(name))
+      throw invalidArgument(`The scope '${kind}' has no member ${quote(name)}.`);
+  }
+  return JSON.stringify(key);
 }
 
 /**
  * A text for each scope of each tenant of a store.
  *
- * @throws `INVALID_ARGUMENT` when `scope` is none.
+ * @param key The scope's {@link memoryScopeKey}.
  */
-export function tenantScopeKey(
-  store: Pick<MemoryStore, 'tenant'>,
-  scope: MemoryScopeId,
-  options: MemoryStoreOptions,
-): string {
-  return JSON.stringify([store.tenant(options), memoryScopeKey(scope)]);
+export function tenantScopeKey(store: Pick<MemoryStore, 'tenant'>, key: string, options: MemoryStoreOptions): string {
+  return JSON.stringify([store.tenant(options), key]);
 }
 
 /** The scope that a {@link memoryScopeKey} names. */

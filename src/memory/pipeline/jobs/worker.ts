@@ -6,7 +6,7 @@ import { describeThrown, isAborted, unavailable } from '../../../errors.ts';
 import { beginning } from '../../../session/log/transcript.ts';
 import type { MemoryJob, MemoryScopeId, MemoryStoreOptions } from '../../../store/memory/contract.ts';
 import { LONGEST_TIMER_MS } from '../../../store/check-options.ts';
-import { tenantScopeKey } from '../../../store/memory/scope.ts';
+import { memoryScopeKey, tenantScopeKey } from '../../../store/memory/scope.ts';
 import { KeyQueue } from '../../../store/parts/key-queue.ts';
 import { LruCache } from '../../../store/parts/lru-cache.ts';
 import { memoryScope } from '../../scopes.ts';
@@ -99,7 +99,7 @@ export class MemoryWorker {
   /** Works on a scope until these jobs are done, one failed, or the first job of the scope waits for its next attempt. */
   async workOff(scope: MemoryScopeId, jobIds: readonly string[], options: MemoryStoreOptions): Promise<WorkedOff> {
     // The jobs of a scope run one after the other, so parallel callers would only add reads.
-    const key = tenantScopeKey(this.#pipeline.store, scope, options);
+    const key = tenantScopeKey(this.#pipeline.store, memoryScopeKey(scope), options);
     const end = await this.#callers.run(key, () => this.#workOff(scope, jobIds, options));
     return jobIds.some((id) => this.#dropped.get(id)) ? 'refused' : end;
   }
