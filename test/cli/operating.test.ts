@@ -26,6 +26,15 @@ const runs = [
   { snapshotId: 'd1', sessionId: 'd' },
 ] as Turn[];
 
+/** A run that a process handed over when it ended. */
+const handedOver = {
+  snapshotId: 'e1',
+  sessionId: 'e',
+  status: 'pending',
+  heartbeatAt: new Date(0).toISOString(),
+  backgroundRun: { ...run, owner: '' },
+} as Turn;
+
 describe('runs', () => {
   const store = ['-s', 'file:data'];
 
@@ -48,10 +57,7 @@ describe('runs', () => {
   });
 
   it('list says which run was handed over by a process that ended', async () => {
-    const released = { ...run, owner: '' };
-    const heartbeatAt = new Date(0).toISOString();
-    const left = { snapshotId: 'e1', sessionId: 'e', status: 'pending', heartbeatAt, backgroundRun: released } as Turn;
-    await save(`${folder}/data`, [left]);
+    await save(`${folder}/data`, [handedOver]);
     expect(jsonLinesOf((await cli(['runs', 'list', '--json', ...store])).out)).toEqual([
       { sessionId: 'e', snapshotId: 'e1', agent: 'report', attempt: 2, state: 'released' },
     ]);
@@ -98,6 +104,14 @@ describe('doctor', () => {
     );
     await cli(['runs', 'abort', 'b1', '-s', 'file:data']);
     expect((await cli(doctor)).err).toContain('All is well.');
+  });
+
+  it('names a run that was handed over as one, not by the date of its heartbeat', async () => {
+    await save(`${folder}/data`, [handedOver]);
+    const { code, out } = await cli(['doctor', '-s', 'file:data']);
+    expect(code).toBe(1);
+    expect(out).toContain('a background run that was handed over, and that no process has taken');
+    expect(out).not.toContain('1970');
   });
 
   it('says that all is well with 0; names what is damaged with 1; removes orphans with --repair', async () => {

@@ -41,12 +41,17 @@ export class StoreCheck {
     if (what === 'sessions') this.#onProgress?.({ ...this.#counts });
   }
 
-  /** Reports the snapshot of a background run whose lease has run out. */
+  /** Reports the snapshot of a background run that no process works on: its lease has run out, or it was handed over. */
   reportRun(snapshot: SnapshotMetadata, found: Omit<Found, 'kind' | 'problem'>): void {
     if (!isLeaseOver(snapshot)) return;
-    const { snapshotId, heartbeatAt } = snapshot;
+    const { snapshotId, heartbeatAt, backgroundRun } = snapshot as SnapshotMetadata & {
+      backgroundRun?: { owner?: string };
+    };
     const since = heartbeatAt === undefined ? '' : `, with no sign of life since ${heartbeatAt}`;
-    const problem = `a background run whose lease has run out${since}`;
+    const problem =
+      backgroundRun?.owner === ''
+        ? 'a background run that was handed over, and that no process has taken'
+        : `a background run whose lease has run out${since}`;
     const advice = 'recoverRuns takes it over, as does `runs recover` of the command line; or abort it.';
     this.report({ ...found, snapshotId, kind: 'expired', problem, advice });
   }
