@@ -1,6 +1,6 @@
 import type { ActionContext } from 'genkit';
 import { logger } from 'genkit/logging';
-import { describeThrown, invalidArgument, quote } from '../errors.ts';
+import { invalidArgument, quote } from '../errors.ts';
 import { verifiedUser } from '../session/owner.ts';
 import { assertId } from '../snapshot/ids.ts';
 import {
@@ -19,6 +19,7 @@ import {
   withDefaults,
   type OptionCheck,
 } from '../store/check-options.ts';
+import { notify } from '../store/parts/notify.ts';
 import { TRUST } from './pipeline/records/candidate.ts';
 import { redactor, type Redact } from './pipeline/guard/redact.ts';
 import { isSchema, settleTopics } from './pipeline/extract/topics.ts';
@@ -175,13 +176,7 @@ function checkedIsSuccess(isSuccess: IsSuccess, timeoutMs: number): IsSuccess {
 }
 
 function reporter(onReport: (report: MemoryReport) => void): MemorySettings['report'] {
-  return (report) => {
-    try {
-      onReport(report);
-    } catch (error) {
-      logger.error(`onReport of memoryManager threw; the work goes on. ${describeThrown(error)}`);
-    }
-  };
+  return (report) => notify(() => onReport(report), 'onReport of memoryManager failed; the work goes on.');
 }
 
 function checkManagerOptions(options: MemoryManagerOptions): void {

@@ -264,7 +264,7 @@ export interface MemoryManagerOptions {
   worker?: boolean;
   /** Bounds of the queue, of jobs and of model calls. */
   limits?: MemoryLimits;
-  /** Called with each report. Default: a full queue and dead jobs are logged. */
+  /** Called with each report. Its errors are logged. Default: a full queue and dead jobs are logged. */
   onReport?: (report: MemoryReport) => void;
   /** The time in ms since 1970. Default: the clock of this process. */
   now?: () => number;

@@ -1,11 +1,11 @@
 import { getAsyncContext } from '@genkit-ai/core';
 import type { GenerationUsage } from 'genkit';
 import type { Artifact, MessageData, SessionState } from 'genkit/beta';
-import { logger } from 'genkit/logging';
-import { describeThrown, invalidArgument } from '../errors.ts';
+import { invalidArgument } from '../errors.ts';
 import { putByName } from '../json/named-list.ts';
 import { copyJson, type Json } from '../json/value.ts';
 import type { ScopeRecord } from '../store/contract.ts';
+import { notify } from '../store/parts/notify.ts';
 import { requestCompaction } from './compaction-request.ts';
 import { plainStateOf } from './state/plain-state.ts';
 import { ScopedState, type ScopedStateOptions } from './state/scoped-state.ts';
@@ -228,11 +228,10 @@ export class Session<S = unknown, User = ScopeRecord, App = ScopeRecord> {
 
   #emit<E extends keyof SessionEvents>(event: E, ...args: Parameters<SessionEvents[E]>): void {
     for (const listener of this.#listeners[event]) {
-      try {
-        (listener as (...args: Parameters<SessionEvents[E]>) => void)(...args);
-      } catch (error) {
-        logger.error(`A session's '${event}' listener threw; the turn continues. ${describeThrown(error)}`);
-      }
+      notify(
+        () => (listener as (...args: Parameters<SessionEvents[E]>) => unknown)(...args),
+        `A session's '${event}' listener failed; the turn continues.`,
+      );
     }
   }
 }

@@ -78,6 +78,17 @@ describe('an agent with a window', () => {
     });
   });
 
+  test('keeps the report as it is, whatever onReport does to the one that it gets', async () => {
+    const window = contextWindow({
+      maxTokens: 900,
+      onReport: (report) => Object.assign(report, { maxTokens: 1 }) && (report.sent as unknown[]).push('mine'),
+    });
+    const { agent, store } = setUp({ context: window });
+    const chat = agent.chat();
+    await chat.send('one');
+    expect(await contextReportOf(store, chat.snapshotId!)).toMatchObject({ maxTokens: 900, sent: [] });
+  });
+
   test('applies at every model call of a tool loop', async () => {
     const { agent, scripted } = setUp(
       { context: contextWindow({ history: [clearToolOutputs({ keepTurns: 0, step: 1 })] }) },

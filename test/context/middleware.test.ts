@@ -11,7 +11,8 @@ import {
   type ContextReport,
   type ContextWindowOptions,
 } from 'genkitx-agents/context';
-import { describe, expect, test } from 'vitest';
+import { logger } from 'genkit/logging';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { scriptedModel, type ScriptedReply } from '../support/scripted-model.ts';
 import { model, user } from '../agent/support/helpers.ts';
 import { textsOf } from './support/context-reports.ts';
@@ -108,10 +109,53 @@ describe('the middleware', () => {
     ['NaN', () => NaN],
     ['a promise', async () => 5],
     ['less than nothing', () => -1],
+    ['a text', () => '12'],
   ])('refuses a tokenizer that answers %s, before the model is called', async (_, countTokens) => {
     const { scripted, ask } = setUp({ countTokens: countTokens as (text: string) => number });
     await expect(ask(talk(1))).rejects.toThrow('countTokens of a context window must answer a number of tokens');
     expect(scripted.requests).toHaveLength(0);
+  });
+
+  test('names a tokenizer that throws', async () => {
+    const countTokens = () => {
+      throw new Error('no vocabulary');
+    };
+    const { ask } = setUp({ countTokens });
+    await expect(ask(talk(1))).rejects.toMatchObject({
+      status: 'INVALID_ARGUMENT',
+      message: expect.stringContaining('countTokens of a context window threw: no vocabulary'),
+      cause: { message: 'no vocabulary' },
+    });
+  });
+
+  test.each<[string, () => void]>([
+    [
+      'throws',
+      () => {
+        throw new Error('no database');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('no database'))],
+  ])('logs the error of an onReport that %s; the turn goes on', async (_, onReport) => {
+    const logged = vi.spyOn(logger, 'error').mockImplementation(() => {});
+    onTestFinished(() => logged.mockRestore());
+    const { ai, scripted } = setUp({});
+    const use = [contextWindow({ onReport }).middleware()];
+    expect((await ai.generate({ model: scripted.name, prompt: 'now', use })).text).toBe('ok');
+    await vi.waitUntil(() => logged.mock.calls.length > 0);
+    expect(logged.mock.calls).toEqual([[expect.stringMatching(/^onReport of a context window failed.*no database/s)]]);
+  });
+
+  test.each<[string, ContextWindowOptions]>([
+    ['History strategy 1', { history: [(async () => Promise.reject(new Error('no promise'))) as never] }],
+    ['countTokens', { countTokens: (async () => Promise.reject(new Error('no promise'))) as never }],
+  ])('logs the rejection of %s that is async', async (what, options) => {
+    const logged = vi.spyOn(logger, 'error').mockImplementation(() => {});
+    onTestFinished(() => logged.mockRestore());
+    const { ask } = setUp(options);
+    await ask(talk(1)).catch(() => {});
+    const texts = () => logged.mock.calls.map(([text]) => text as string);
+    await vi.waitUntil(() => texts().some((text) => text.startsWith(what) && text.includes('no promise')));
   });
 
   test('keeps its summaries with the tenant of the call', async () => {

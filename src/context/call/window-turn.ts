@@ -3,6 +3,7 @@ import type { GenerateResponseData, GenerationUsage } from 'genkit';
 import { logger } from 'genkit/logging';
 import { runInNewSpan, setCustomMetadataAttributes } from 'genkit/tracing';
 import { ContextOverflowError, describeThrown, quote } from '../../errors.ts';
+import { notify } from '../../store/parts/notify.ts';
 import { warnNotCompacted } from '../../session/compaction-request.ts';
 import type { SessionCompactions } from '../compaction/session-compactions.ts';
 import type { Summarizer } from '../compaction/summarizer.ts';
@@ -210,16 +211,13 @@ export class WindowTurn implements TurnWindow {
     if (inputTokens !== undefined && Number.isFinite(inputTokens)) {
       this.#report = bounded({ ...this.#report, inputTokens });
     }
-    this.#notify(this.#report);
-    return response;
-  }
-
-  #notify(report: ContextReport): void {
-    try {
-      this.#setting.onReport?.(report);
-    } catch (error) {
-      logger.error(`onReport of a context window threw; the turn continues. ${describeThrown(error)}`);
+    const { onReport } = this.#setting;
+    // A copy: the report is kept with the snapshot.
+    if (onReport) {
+      const report = structuredClone(this.#report);
+      notify(() => onReport(report), 'onReport of a context window failed; the turn continues.');
     }
+    return response;
   }
 }
 

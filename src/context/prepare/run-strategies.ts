@@ -1,5 +1,6 @@
 import { logger } from 'genkit/logging';
 import { describeThrown } from '../../errors.ts';
+import { logRejection } from '../../store/parts/notify.ts';
 import type { History, HistoryItem, HistoryStrategy, StrategyTools, Summary } from '../types.ts';
 
 /** Applies the strategies in order. One that throws, or returns no history, is logged and leaves the history as it was. */
@@ -13,7 +14,9 @@ export function applyStrategies(
       try {
         const after: unknown = strategy(before, tools);
         if (isHistory(after, items)) return after;
-        logger.error(`History strategy ${i + 1} of a context window returned no history; the turn goes on without it.`);
+        const failure = `History strategy ${i + 1} of a context window returned no history; the turn goes on without it.`;
+        logger.error(failure);
+        logRejection(after, failure);
       } catch (error) {
         logger.error(
           `History strategy ${i + 1} of a context window threw; the turn goes on without it. ${describeThrown(error)}`,

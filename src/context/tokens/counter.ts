@@ -1,6 +1,7 @@
 import type { MessageData, Part } from 'genkit';
-import { invalidArgument } from '../../errors.ts';
+import { causedBy, errorMessage, invalidArgument } from '../../errors.ts';
 import { meter } from '../../session/log/message-log.ts';
+import { logRejection } from '../../store/parts/notify.ts';
 
 /** Tokens of a message besides its content: its role, and the marks around it. */
 const MESSAGE_TOKENS = 4;
@@ -46,9 +47,19 @@ export class TokenCounter {
 
   text(text: string): number {
     if (text === '') return 0;
-    const tokens = this.#estimate(text);
-    if (tokens >= 0 && tokens < Infinity) return tokens;
-    throw invalidArgument('countTokens of a context window must answer a number of tokens, and no promise.');
+    const tokens: unknown = this.#estimated(text);
+    if (typeof tokens === 'number' && tokens >= 0 && tokens < Infinity) return tokens;
+    const failure = 'countTokens of a context window must answer a number of tokens, and no promise.';
+    logRejection(tokens, failure);
+    throw invalidArgument(failure);
+  }
+
+  #estimated(text: string): unknown {
+    try {
+      return this.#estimate(text);
+    } catch (error) {
+      throw causedBy(invalidArgument(`countTokens of a context window threw: ${errorMessage(error)}`), error);
+    }
   }
 
   /** Estimated tokens of a value as JSON. Remembers the last value, because consecutive model calls mostly have the same tools. */

@@ -4,6 +4,7 @@ import { setCustomMetadataAttributes } from 'genkit/tracing';
 import { describeThrown } from '../../errors.ts';
 import { textOf } from '../../session/log/transcript.ts';
 import type { MemoryBlock, PlacedCall, SessionFacts, TurnMemory } from '../../session/turn-memory.ts';
+import { notify } from '../../store/parts/notify.ts';
 import { isMemoryTool } from '../memory-tool-names.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { MemoryScope } from '../scopes.ts';
@@ -92,13 +93,9 @@ export class AttachedTurn implements TurnMemory {
 
   #notify(report: MemoryTurnReport): void {
     const { onReport } = this.#parts.settings;
-    try {
-      if (onReport) onReport(report);
-      else if (report.reasons.includes('deadline')) {
-        logger.warn('The memory of a turn was too slow; the turn goes on with what is there.');
-      }
-    } catch (error) {
-      logger.error(`onReport of memory.attach threw; the turn continues. ${describeThrown(error)}`);
+    if (onReport) notify(() => onReport(report), 'onReport of memory.attach failed; the turn continues.');
+    else if (report.reasons.includes('deadline')) {
+      logger.warn('The memory of a turn was too slow; the turn goes on with what is there.');
     }
   }
 }

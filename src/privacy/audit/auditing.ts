@@ -1,9 +1,9 @@
 import type { ActionContext, GenkitError } from 'genkit';
-import { logger } from 'genkit/logging';
-import { describeThrown, invalidArgument } from '../../errors.ts';
+import { invalidArgument } from '../../errors.ts';
 import { sessionOf } from '../../snapshot/snapshot.ts';
 import type { ScopeId, SnapshotStore } from '../../store/contract.ts';
 import { isFunction } from '../../store/check-options.ts';
+import { notify } from '../../store/parts/notify.ts';
 
 /** One access to the data of a store. It has ids and no content. */
 export interface AccessEvent {
@@ -106,7 +106,7 @@ export async function reportAccess<R>(store: object, access: Access, run: () => 
 /** Reports an access if the store is audited. */
 export function noteAccess(store: object, event: AccessEvent): void {
   const onAccess = callbacks.get(store);
-  if (onAccess) notify(onAccess, event);
+  if (onAccess) emit(onAccess, event);
 }
 
 type Method = (...args: unknown[]) => unknown;
@@ -118,7 +118,7 @@ function methodOf(store: object, name: string, method: Method, onAccess: Auditin
   if (name === 'onSnapshotStateChange') {
     return (snapshotId, callback, options) => {
       const end = call(snapshotId, callback, options);
-      notify(onAccess, { action, operation: name, ...namesIn({ snapshotId }, options), outcome: 'ok' });
+      emit(onAccess, { action, operation: name, ...namesIn({ snapshotId }, options), outcome: 'ok' });
       return end;
     };
   }
@@ -155,11 +155,11 @@ async function report<R>(
 ): Promise<R> {
   try {
     const answer = await run();
-    notify(onAccess, { ...access, ...found(answer), outcome: isNothing(answer) ? 'none' : 'ok' });
+    emit(onAccess, { ...access, ...found(answer), outcome: isNothing(answer) ? 'none' : 'ok' });
     return answer;
   } catch (error) {
     const { status } = (error ?? {}) as Partial<GenkitError>;
-    notify(onAccess, { ...access, outcome: 'failed', ...(typeof status === 'string' && { status }) });
+    emit(onAccess, { ...access, outcome: 'failed', ...(typeof status === 'string' && { status }) });
     throw error;
   }
 }
@@ -171,16 +171,8 @@ function isNothing(answer: unknown): boolean {
   return snapshots === 0 && !Object.values(others).some((count) => typeof count === 'number' && count > 0);
 }
 
-function notify(onAccess: AuditingOptions['onAccess'], event: AccessEvent): void {
-  const failed = (error: unknown): void =>
-    logger.error(
-      `An access was not reported, because onAccess threw; the access itself stands. ${describeThrown(error)}`,
-    );
-  try {
-    Promise.resolve(onAccess(event)).catch(failed);
-  } catch (error) {
-    failed(error);
-  }
+function emit(onAccess: AuditingOptions['onAccess'], event: AccessEvent): void {
+  notify(() => onAccess(event), 'An access was not reported, because onAccess failed; the access itself stands.');
 }
 
 /** The ids in the arguments or the result of a method. */

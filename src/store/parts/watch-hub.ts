@@ -1,6 +1,5 @@
-import { logger } from 'genkit/logging';
-import { describeThrown } from '../../errors.ts';
 import type { SessionSnapshot } from '../contract.ts';
+import { notify } from './notify.ts';
 
 /** Called with each state of a snapshot. */
 export type SnapshotListener<S> = (snapshot: SessionSnapshot<S>) => void;
@@ -101,19 +100,10 @@ export class WatchHub<S> {
 
   #deliver(subscription: Subscription<S>): void {
     for (let next = subscription.queue.shift(); next && !subscription.closed; next = subscription.queue.shift()) {
-      try {
-        const answer: unknown = subscription.listener(next);
-        // No caller waits for it.
-        if (answer instanceof Promise) answer.catch(report);
-      } catch (error) {
-        report(error);
-      }
+      notify(
+        () => subscription.listener(next),
+        'A snapshot listener failed; the snapshot and the other listeners are not affected.',
+      );
     }
   }
-}
-
-function report(error: unknown): void {
-  logger.error(
-    `A snapshot listener threw; the snapshot and the other listeners are not affected. ${describeThrown(error)}`,
-  );
 }

@@ -65,12 +65,18 @@ describe('Session', () => {
     expect(custom).toHaveBeenCalledTimes(1);
   });
 
-  test('a listener that throws harms neither the change nor the other listeners', () => {
+  test.each<[string, () => void]>([
+    [
+      'throws',
+      () => {
+        throw new Error('deaf');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('deaf'))],
+  ])('a listener that %s harms neither the change nor the other listeners', (_, listener) => {
     const session = new Session<{ n: number }>();
     const heard = vi.fn();
-    session.on('customChanged', () => {
-      throw new Error('deaf');
-    });
+    session.on('customChanged', listener);
     session.on('customChanged', heard);
     session.updateCustom(() => ({ n: 1 }));
     expect(session.getCustom()).toEqual({ n: 1 });

@@ -28,6 +28,15 @@ describe('an agent with a memory', () => {
     expect(turns.at(-1)).toMatchObject({ sessionId: talk.sessionId, memories: [[expect.any(String), 1]], reasons: [] });
   });
 
+  test('goes on when its onReport rejects, and logs the error', async () => {
+    const error = vi.spyOn(logger, 'error').mockImplementation(() => {});
+    onTestFinished(() => error.mockRestore());
+    const { chat } = agentWithMemory({ attach: { onReport: async () => Promise.reject(new Error('no database')) } });
+    expect((await chat().send('Hello')).text).toBe('ok');
+    await vi.waitUntil(() => error.mock.calls.length > 0);
+    expect(error.mock.calls).toEqual([[expect.stringMatching(/^onReport of memory.attach failed.*no database/s)]]);
+  });
+
   test.each([[[]], [['load_memory']]] as const)(
     'leaves nothing of them in the session of a turn that broke in its reply, with the tools %j',
     async (tools) => {

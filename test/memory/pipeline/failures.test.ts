@@ -409,12 +409,17 @@ describe('a job that fails', () => {
   });
 });
 
-test('an onReport that throws is logged, and the next job is worked on', async () => {
+test.each<[string, () => void]>([
+  [
+    'throws',
+    () => {
+      throw new Error('The listener is broken.');
+    },
+  ],
+  ['rejects', () => Promise.reject(new Error('The listener is broken.'))],
+])('an onReport that %s is logged, and the next job is worked on', async (_, onReport) => {
   const error = vi.spyOn(logger, 'error').mockImplementation(() => {});
   onTestFinished(() => error.mockRestore());
-  const onReport = () => {
-    throw new Error('The listener is broken.');
-  };
   const { memory, scope, store } = setUp({ extract: echoTexts, onReport });
   await memory.ingest({ scope, source, messages });
   await memory.ingest({ scope, source: { id: 'session-2' }, messages: [user('I like tea.')] });
