@@ -1,5 +1,5 @@
 /** The window for plain Genkit: `ai.generate({ messages, use: [window.middleware()] })`. */
-import { genkit, GenkitError, type MessageData, type Part } from 'genkit';
+import { genkit, GenkitError, z, type MessageData, type Part } from 'genkit';
 import { InMemorySessionStore } from 'genkitx-agents';
 import {
   ContextOverflowError,
@@ -93,6 +93,20 @@ describe('the middleware', () => {
     expect(reports[0]!.maxTokens).toBe(8_000);
     expect(reports[0]!.estimatedTokens).toBeLessThanOrEqual(8_000);
     expect(reports[0]!.dropped).toHaveLength(1);
+  });
+
+  test('counts of a tool what the model is sent: no output schema', async () => {
+    const { ai, scripted } = setUp({});
+    const reports: ContextReport[] = [];
+    const use = [contextWindow({ onReport: (report) => reports.push(report) }).middleware()];
+    for (const name of ['shot', 'snap']) {
+      const outputSchema = z.object({ [name === 'shot' ? 'a' : 'much '.repeat(500)]: z.string() });
+      const tool = ai.defineTool({ name, description: 'Looks.', outputSchema }, async () => ({}));
+      await ai.generate({ model: scripted.name, prompt: 'now', tools: [tool], use });
+    }
+    const [short, long] = reports.map(({ sections }) => sections.tools!.tokens);
+    expect(short).toBeGreaterThan(10);
+    expect(long).toBe(short);
   });
 
   test('learns from what the model counts', async () => {

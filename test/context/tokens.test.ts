@@ -90,6 +90,10 @@ test.each([
   ['openai/gpt-4o-mini', {}, 128_000 - 16_384],
   ['openai/gpt-4o', { maxOutputTokens: 1_000 }, 127_000],
   ['anthropic/claude-sonnet-4', {}, 168_000],
+  ['aws-bedrock/eu.anthropic.claude-3-5-sonnet-20241022-v2:0', {}, 168_000],
+  ['openai/gpt-4-32k', {}, 32_768 - 4_096],
+  ['openai/gpt-3.5-turbo', {}, 16_385 - 4_096],
+  ['openai/gpt-4', {}, 8_000],
   ['ollama/llama3.1', {}, 8_000],
   [undefined, undefined, 8_000],
 ])('the budget for %s with %j is %i tokens', (name, config, tokens) => {

@@ -79,7 +79,7 @@ export function assemble(assembly: Assembly): Assembled {
   const instructions = [...before, ...after];
   const fixed = {
     instructions: sum(instructions, countTokens) + otherInput(request, counter, scaled),
-    tools: request.tools?.length ? scaled(counter.json(request.tools)) : 0,
+    tools: request.tools?.length ? scaled(counter.json(request.tools.map(declaration))) : 0,
     prompt: sum(log.slice(turnStart), countTokens),
   };
   const needed = fixed.instructions + fixed.tools + fixed.prompt;
@@ -223,6 +223,11 @@ function otherInput(
     0,
   );
   return scaled(documents + (output?.schema ? counter.text(JSON.stringify(output.schema)) : 0));
+}
+
+/** The part of a tool that providers send to the model. */
+function declaration({ name, description, inputSchema }: NonNullable<GenerateRequest['tools']>[number]) {
+  return { name, description, inputSchema };
 }
 
 function sum(messages: readonly MessageData[], countTokens: (message: MessageData) => number): number {

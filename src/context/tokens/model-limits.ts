@@ -21,8 +21,10 @@ const LIMITS: readonly ModelLimit[] = [
   { name: /^gpt-5/, window: 400_000, output: 128_000 },
   { name: /^gpt-4\.1/, window: 1_047_576, output: 32_768 },
   { name: /^(gpt-4o|gpt-4-turbo|chatgpt-4o)/, window: 128_000, output: 16_384 },
+  { name: /^gpt-4-32k/, window: 32_768, output: 4_096 },
+  { name: /^gpt-3\.?5-turbo/, window: 16_385, output: 4_096 },
   { name: /^o[134](-|$)/, window: 200_000, output: 100_000 },
-  { name: /^claude-/, window: 200_000, output: 32_000 },
+  { name: /(^|\.)claude-/, window: 200_000, output: 32_000 },
 ];
 
 /** The most tokens of a request to the model. Default: {@link DEFAULT_MAX_TOKENS}, which is also the least. */
