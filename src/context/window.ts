@@ -111,11 +111,8 @@ async function compactSession(
   const compactions = compactionsOf(scope);
   if (!compaction || !compactions) return false;
   await compactions.load(snapshotId);
-  const coveredTo = () => compactions.inUse(compactions.logOf(messages))?.to ?? 0;
-  const before = coveredTo();
   const summarizer = compaction.summarizer({ generate: (options) => generate(scope.registry, options) });
-  await compactions.compact({ messages, snapshotId, summarizer });
-  return coveredTo() > before;
+  return compactions.compact({ messages, snapshotId, summarizer });
 }
 
 function settle(options: ContextWindowOptions): WindowSetting {

@@ -171,6 +171,8 @@ describe('compaction', () => {
     ['answers blanks', () => ' \n'],
     ['answers a number', () => 7],
     ['answers an object', () => ({ text: { a: 1 } })],
+    ['was cut off', () => ({ text: 'The order number is 12', finishReason: 'length' })],
+    ['was blocked', () => ({ text: 'The', finishReason: 'blocked' })],
   ])('keeps what it had when the summarizer %s', async (_what, answer) => {
     const { compactions, end } = process({}, answer);
     end(turns(1, 5));
@@ -193,6 +195,57 @@ describe('compaction', () => {
       waits.push((now - 5_000 - start) / 1_000);
     }
     expect(waits).toEqual([0, 5, 15, 35, 75, 155]);
+  });
+
+  it('tries again later when a summary could not be written', async () => {
+    const write = records.writeRecord.bind(records);
+    const refusal = vi.spyOn(records, 'writeRecord').mockImplementation(async (options) => {
+      if (parseChain(options.value).records.length > 0) throw new Error('disk full');
+      return write(options);
+    });
+    const { compactions, end } = process();
+    const endTurn = async (turn: number) => {
+      end(turns(1, turn));
+      await compactions.settled();
+    };
+    for (const turn of [5, 6, 7]) await endTurn(turn);
+    expect(calls, 'not paid again by each turn').toHaveLength(1);
+    refusal.mockImplementation(write);
+    now += 60_000;
+    await endTurn(8);
+    expect(calls).toHaveLength(2);
+    expect((await stored()).map(({ to }) => to)).toEqual([16]);
+  });
+
+  it('leaves a store that takes no write alone for a while', async () => {
+    const refusal = vi.spyOn(records, 'writeRecord').mockRejectedValue(new Error('disk full'));
+    const { compactions, end } = process();
+    for (const turn of [5, 6, 7]) {
+      end(turns(1, turn));
+      await compactions.settled();
+    }
+    expect(calls).toHaveLength(0);
+    expect(refusal).toHaveBeenCalledTimes(1);
+  });
+
+  it('keeps a summary whose usage has numbers that are none', async () => {
+    const { compactions, end } = process({}, () => ({ text: 'fine', usage: { inputTokens: 7, outputTokens: NaN } }));
+    end(turns(1, 5));
+    await compactions.settled();
+    expect(await stored()).toMatchObject([{ text: 'fine', usage: { inputTokens: 7 } }]);
+    expect(compactions.usage).toEqual({ inputTokens: 7 });
+  });
+
+  it('leaves the newest turns to the window, as many as keepTurns names', async () => {
+    const { compactions, end } = process({ everyTurns: 2, keepTurns: 1, overlapTurns: 0 });
+    for (let turn = 1; turn <= 5; turn++) {
+      end(turns(1, turn));
+      await compactions.settled();
+    }
+    end(turns(1, 6), true);
+    await compactions.settled();
+    expect(calls.map(turnsRead)).toEqual([[1, 2], [3, 4], [5]]);
+    expect((await stored()).at(-1)!.to).toBe(10);
   });
 
   it('cuts a summary that is too long', async () => {
@@ -343,6 +396,22 @@ describe('compaction', () => {
     end(turns(1, 3), true);
     await compactions.settled();
     expect(turnsRead(calls[1]!)).toEqual([2, 3]);
+  });
+
+  it('summarizes when the session is idle also the turns that ended while a summary was made', async () => {
+    vi.useFakeTimers();
+    let answer = (_text: string) => {};
+    const { compactions, end } = process({ everyTurns: 2, overlapTurns: 0, idleMs: 60_000 }, () =>
+      calls.length === 1 ? new Promise<string>((resolve) => (answer = resolve)) : 'the rest',
+    );
+    end(turns(1, 2));
+    await vi.waitUntil(() => calls.length === 1);
+    end(turns(1, 3));
+    answer('the first two');
+    await compactions.settled();
+    await vi.advanceTimersByTimeAsync(60_000);
+    await compactions.settled();
+    expect(calls.map(turnsRead)).toEqual([[1, 2], [3]]);
   });
 
   it('does not cover a turn that waits for an answer', async () => {

@@ -12,7 +12,7 @@ import {
   type SummaryRequest,
 } from 'genkitx-agents/context';
 import { piiRules, redacting } from 'genkitx-agents/privacy';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { scriptedModel, type ScriptedReply } from '../support/scripted-model.ts';
 import { textsOf } from './support/context-reports.ts';
 
@@ -206,6 +206,72 @@ describe('a session is summarized', () => {
     expect(calls).toHaveLength(1);
     await expect(compactIdle(ai, { idle: 1 } as never)).rejects.toThrow(/idle/);
     await expect((compactIdle as () => Promise<unknown>)()).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
+  });
+
+  test('also if a summary was being made when its last turn was saved, and is not read again when all is covered', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    let answer = (_summary: string) => {};
+    const summarizer = () => new Promise<string>((resolve) => (answer = resolve));
+    const web = setUp({ everyTurns: 2, summarizer });
+    const chat = web.agent.chat({ sessionId: 's' });
+    await chat.send('question 1');
+    await chat.send('question 2');
+    await vi.waitUntil(async () => (await web.store.readRecords({ sessionId: 's' })).length > 0);
+    await chat.send('question 3');
+    vi.setSystemTime(Date.now() + 1_000);
+    answer('the first two');
+    await web.window.settled();
+    vi.setSystemTime(Date.now() + 16 * 60_000);
+    const { ai, calls, store } = setUp({ overlapTurns: 0 }, [], web.store);
+    expect(await compactIdle(ai)).toEqual({ sessions: 1, compacted: 1, failed: 0 });
+    expect(calls.map(userTexts)).toEqual([['question 3']]);
+    const reads = vi.spyOn(store, 'getSnapshot');
+    expect(await compactIdle(ai)).toEqual({ sessions: 1, compacted: 0, failed: 0 });
+    expect(reads).not.toHaveBeenCalled();
+  });
+
+  test('by one of two calls at the same time', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    const { ai, agent, calls } = setUp();
+    await agent.chat({ sessionId: 's' }).send('question 1');
+    vi.setSystemTime(Date.now() + 16 * 60_000);
+    const results = await Promise.all([compactIdle(ai), compactIdle(ai)]);
+    expect(results.map(({ compacted, failed }) => [compacted, failed]).toSorted()).toEqual([
+      [0, 0],
+      [1, 0],
+    ]);
+    expect(calls).toHaveLength(1);
+  });
+
+  test('not while its summarizer fails: each call says so, and the log why', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    const warn = vi.spyOn(logger, 'warn').mockImplementation(() => {});
+    onTestFinished(() => warn.mockRestore());
+    let isDown = true;
+    const summarizer = async () => {
+      if (isDown) throw new Error('The key is wrong.');
+      return 'fine';
+    };
+    const { ai, agent } = setUp({ summarizer });
+    await agent.chat({ sessionId: 's' }).send('question 1');
+    vi.setSystemTime(Date.now() + 16 * 60_000);
+    const failed = { sessions: 1, compacted: 0, failed: 1 };
+    expect(await compactIdle(ai)).toEqual(failed);
+    expect(warn.mock.lastCall![0]).toMatch(/Session "s" was not compacted.*The key is wrong\./s);
+    expect(await compactIdle(ai)).toEqual(failed);
+    expect(warn.mock.lastCall![0]).toMatch(/Session "s" was not compacted.*failed; it is tried again after 20/s);
+    isDown = false;
+    vi.setSystemTime(Date.now() + 60_000);
+    expect(await compactIdle(ai)).toEqual({ sessions: 1, compacted: 1, failed: 0 });
+  });
+
+  test('by no model: the log names the option that is missing', async () => {
+    const warn = vi.spyOn(logger, 'warn').mockImplementation(() => {});
+    onTestFinished(() => warn.mockRestore());
+    const { agent, window } = setUp({ everyTurns: 1, summarizer: undefined });
+    await agent.chat().send('question 1');
+    await window.settled();
+    expect(warn.mock.calls.flat().join()).toContain('summarize({ model })');
   });
 
   test('from before its last turn, when that failed and the session is idle', async () => {

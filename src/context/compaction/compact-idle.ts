@@ -115,12 +115,11 @@ async function compactOne(
   window: ContextWindow,
   { registry, store }: WindowedAgent,
   context: ActionContext | undefined,
-  { sessionId, updatedAt }: SessionSummary,
+  { sessionId, leafId }: SessionSummary,
 ): Promise<boolean> {
   const of = { sessionId, ...(context && { context }) };
   const [record] = await readChainRecord({ records: store, sessionId, context });
-  const newest = parseChain(record?.value).records.at(-1);
-  if (newest && newest.createdAt >= updatedAt) return false;
+  if (parseChain(record?.value).records.some((summary) => summary.leafId === leafId)) return false;
   let last = await store.getSnapshot({ ...of, frozen: true });
   // A turn that failed or was aborted is skipped: the session continues from the snapshot before it.
   while (last && isTerminal(last.status) && last.status !== 'completed' && last.parentId !== undefined) {

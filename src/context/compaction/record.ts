@@ -28,6 +28,8 @@ export interface CompactionRecord {
   readonly tokens: number;
   /** The usage of the model call. */
   readonly usage?: GenerationUsage;
+  /** The snapshot of whose turns none is left to summarize. Missing if some are. */
+  readonly leafId?: string;
   /** ISO 8601. */
   readonly createdAt: string;
 }

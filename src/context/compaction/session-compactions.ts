@@ -16,7 +16,8 @@ import {
   type Chain,
   type CompactionRecord,
 } from './record.ts';
-import { transcript, type Summarizer } from './summarizer.ts';
+import { within } from '../fetch/within.ts';
+import { transcript, type Summarized, type Summarizer } from './summarizer.ts';
 
 /** When a session is compacted, and how; the options of `summarize` with their defaults filled in. */
 export interface CompactionPlan {
@@ -27,6 +28,8 @@ export interface CompactionPlan {
   readonly everyTokens: number | undefined;
   /** Compact the rest when no turn came for this long, in ms. */
   readonly idleMs: number;
+  /** The newest turns that no summary covers. */
+  readonly keepTurns: number;
   /** Turns of the previous summary that the summarizer reads again. */
   readonly overlapTurns: number;
   /** The most tokens of a summary; a longer one is cut. */
@@ -76,6 +79,8 @@ export async function readChainRecord({
 const LEASE_MARGIN_MS = 5_000;
 const FIRST_BACK_OFF_MS = 10_000;
 const LONGEST_BACK_OFF_MS = 15 * 60_000;
+/** What a model gives as its `finishReason` when its answer is not whole. */
+const UNFINISHED = new Set<string | undefined>(['length', 'blocked', 'other']);
 
 /**
  * The summaries of one session as this process knows them. Makes new ones.
@@ -153,18 +158,26 @@ export class SessionCompactions {
   /** Makes the summaries that are due after a turn, in the background. */
   turnEnded(turn: CompactionTurn): void {
     this.#leafId = turn.snapshotId;
-    clearTimeout(this.#idle);
     if (turn.isForced || this.#isDue(this.logOf(turn.messages))) this.#start(turn);
-    else {
-      this.#idle = setTimeout(() => this.#start({ ...turn, isForced: true }), this.#options.plan.idleMs);
-      this.#idle.unref();
-    }
+    clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => this.#start({ ...turn, isForced: true }), this.#options.plan.idleMs);
+    this.#idle.unref();
   }
 
-  /** Makes the summary of all turns that have ended, now. */
-  async compact(turn: CompactionTurn): Promise<void> {
-    this.#start({ ...turn, isForced: true });
-    await this.settled();
+  /**
+   * Makes the summary of all turns that have ended, now. Returns whether it made one.
+   *
+   * @throws The error of the summarizer or of the store; during the back-off after one, an error that says when it is tried again.
+   */
+  async compact(turn: CompactionTurn): Promise<boolean> {
+    while (this.#running) await this.#running;
+    const hasMade = await this.#begin({ ...turn, isForced: true });
+    const { failure } = this.#chain;
+    if (failure && failure.notBefore > this.#now() && this.#range(this.logOf(turn.messages))) {
+      const time = new Date(failure.notBefore).toISOString();
+      throw new Error(`Its last summary failed; it is tried again after ${time}.`);
+    }
+    return hasMade;
   }
 
   /** Resolves when no summary is being made. */
@@ -181,7 +194,7 @@ export class SessionCompactions {
   #isDue(log: MessageLog): boolean {
     const { everyTurns, everyMessages, everyTokens } = this.#options.plan;
     const from = this.inUse(log)?.to ?? 0;
-    const to = log.completeTo;
+    const to = this.#endOf(log);
     if (to <= from) return false;
     if (everyTurns !== undefined && turnsBetween(log, from, to).length >= everyTurns) return true;
     if (everyMessages !== undefined && to - from >= everyMessages) return true;
@@ -189,47 +202,65 @@ export class SessionCompactions {
   }
 
   #start(turn: CompactionTurn): void {
-    this.close();
-    if (this.#running) {
-      this.#next = turn;
-      return;
+    if (this.#running) this.#next = turn;
+    else {
+      this.#begin(turn).catch((error: unknown) => {
+        const session = `Session ${quote(this.#options.sessionId)}`;
+        logger.warn(`${session} was not compacted; it is tried again later. ${describeThrown(error)}`);
+      });
     }
-    this.#running = this.#runLogged(turn);
   }
 
-  async #runLogged(turn: CompactionTurn): Promise<void> {
-    try {
-      await this.#run(turn);
-    } catch (error) {
-      logger.warn(`Session ${quote(this.#options.sessionId)} was not compacted. ${describeThrown(error)}`);
-    }
-    this.#running = undefined;
-    const next = this.#next;
-    this.#next = undefined;
-    if (next) this.#start(next);
+  #begin(turn: CompactionTurn): Promise<boolean> {
+    const run = this.#run(turn);
+    const end = () => {
+      this.#running = undefined;
+      const next = this.#next;
+      this.#next = undefined;
+      if (next) this.#start(next);
+    };
+    this.#running = run.then(end, end);
+    return run;
   }
 
-  /** If a summary is due, makes one after the other until all turns are covered, or another process holds the lease. */
-  async #run(turn: CompactionTurn): Promise<void> {
+  /**
+   * If a summary is due, makes one after the other until all turns are covered, or another process holds the lease. Returns whether it made
+   * one.
+   */
+  async #run(turn: CompactionTurn): Promise<boolean> {
     if (this.#revision === undefined) await this.#read();
     if (!this.inUse(this.logOf(turn.messages)) && this.#chain.archives > 0) await this.#readArchives();
     // A call of the summarizer reads a limited range. Further calls follow up to the last turn, to cover messages dropped meanwhile.
-    for (let isWanted = turn.isForced; ;) {
+    for (let hasMade = false; ;) {
       const log = this.logOf(turn.messages);
-      if (!isWanted && !this.#isDue(log)) return;
+      if (!turn.isForced && !hasMade && !this.#isDue(log)) return hasMade;
       const previous = this.inUse(log);
-      const range = this.#range(log, previous?.to ?? 0);
-      if (!range || !(await this.#takeLease(turn))) return;
-      // Another process may have covered the range before the lease was taken.
-      if (this.inUse(log) !== previous) continue;
-      if (!(await this.#summarize(turn, log, range, previous))) return;
-      isWanted = true;
+      const range = this.#range(log);
+      if (!range) return hasMade;
+      try {
+        if (!(await this.#takeLease(turn))) return hasMade;
+        // Another process may have covered the range before the lease was taken.
+        if (this.inUse(log) !== previous) continue;
+        if (!(await this.#summarize(turn, log, range, previous))) return hasMade;
+      } catch (error) {
+        await this.#backOff(turn);
+        throw error;
+      }
+      hasMade = true;
     }
   }
 
-  /** The next messages to summarize: whole turns, as many as one call may read. */
-  #range(log: MessageLog, from: number): { from: number; to: number } | undefined {
+  /** The messages before it may be summarized: the turns that have ended, without the newest `keepTurns`. */
+  #endOf(log: MessageLog): number {
+    const { keepTurns } = this.#options.plan;
     const end = log.completeTo;
+    return keepTurns === 0 ? end : (turnsBetween(log, 0, end).at(-keepTurns) ?? 0);
+  }
+
+  /** The next messages to summarize: whole turns, as many as one call may read. */
+  #range(log: MessageLog): { from: number; to: number } | undefined {
+    const from = this.inUse(log)?.to ?? 0;
+    const end = this.#endOf(log);
     if (end <= from) return undefined;
     const ends = [...turnsBetween(log, from, end).filter((start) => start > from), end];
     let to = from;
@@ -254,14 +285,8 @@ export class SessionCompactions {
       plan.overlapTurns === 0 ? range.from : (earlier.at(-plan.overlapTurns) ?? earlier[0] ?? range.from);
     const messages = log.messages.slice(previous ? readFrom : 0, range.to);
     const asked = await this.#ask(turn.summarizer, previous?.text, messages);
-    if (!asked) {
-      const attempts = (this.#chain.failure?.attempts ?? 0) + 1;
-      const wait = Math.min(FIRST_BACK_OFF_MS * 2 ** (attempts - 1), LONGEST_BACK_OFF_MS);
-      const { lease: _, ...chain } = this.#chain;
-      await this.#write({ ...chain, failure: { attempts, notBefore: this.#now() + wait } }, turn);
-      return false;
-    }
     const text = cut(asked.text, plan.maxTokens, countText);
+    const usage = sumUsage([asked.usage]);
     const record: CompactionRecord = {
       from: range.from,
       to: range.to,
@@ -270,7 +295,8 @@ export class SessionCompactions {
       text,
       model: plan.model,
       tokens: countText(text),
-      ...(asked.usage && { usage: asked.usage }),
+      ...(usage && { usage }),
+      ...(range.to === this.#endOf(log) && turn.snapshotId !== undefined && { leafId: turn.snapshotId }),
       createdAt: new Date(this.#now()).toISOString(),
     };
     const { chain, archive } = withRecord(this.#chain, record);
@@ -278,37 +304,43 @@ export class SessionCompactions {
     return this.#write(chain, turn);
   }
 
-  /** The summary; `undefined` when the summarizer failed, was too slow, or answered nothing. */
+  /** @throws When the summarizer fails, is too slow, or answers no whole summary. */
   async #ask(
     summarizer: Summarizer,
     previous: string | undefined,
     messages: readonly MessageData[],
-  ): Promise<{ text: string; usage?: GenerationUsage } | undefined> {
-    const { plan, sessionId } = this.#options;
-    const timeUp = new AbortController();
-    let timer: NodeJS.Timeout | undefined;
-    const tooSlow = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        timeUp.abort();
-        reject(new Error(`It did not answer within ${plan.timeoutMs} ms.`));
-      }, plan.timeoutMs);
-    });
+  ): Promise<Summarized> {
+    const { maxTokens, timeoutMs } = this.#options.plan;
+    const ended = new AbortController();
     try {
       const text = transcript(previous, messages);
-      const request = { previous, messages, text, maxTokens: plan.maxTokens, abortSignal: timeUp.signal };
-      const answer: unknown = await Promise.race([summarizer(request), tooSlow]);
-      const summary =
-        typeof answer === 'string' ? { text: answer } : (answer as { text: string; usage?: GenerationUsage });
-      // An empty answer costs tokens, too.
-      this.#unwritten = sumUsage([this.#unwritten, summary?.usage]);
-      if (typeof summary?.text !== 'string' || summary.text.trim() === '') throw new Error('It answered no text.');
+      const request = { previous, messages, text, maxTokens, abortSignal: ended.signal };
+      const answer: unknown = await within(timeoutMs, () => summarizer(request));
+      const summary = (typeof answer === 'string' ? { text: answer } : (answer ?? {})) as Summarized;
+      // An answer that can't be used costs tokens, too.
+      this.#unwritten = sumUsage([this.#unwritten, summary.usage]);
+      if (typeof summary.text !== 'string' || summary.text.trim() === '') throw new Error('It answered no text.');
+      if (UNFINISHED.has(summary.finishReason)) {
+        throw new Error(
+          `Its answer is not whole: finishReason is '${summary.finishReason}'. Raise maxTokens of summarize if it is 'length'.`,
+        );
+      }
       return summary;
     } catch (error) {
-      logger.warn(`The summarizer of session ${quote(sessionId)} failed; it is tried again. ${describeThrown(error)}`);
-      return undefined;
+      throw new Error('The summarizer failed.', { cause: error });
     } finally {
-      clearTimeout(timer);
+      ended.abort();
     }
+  }
+
+  /** Notes a failure, in this process first: the store may refuse the note as well. */
+  async #backOff(turn: CompactionTurn): Promise<void> {
+    const attempts = (this.#chain.failure?.attempts ?? 0) + 1;
+    const wait = Math.min(FIRST_BACK_OFF_MS * 2 ** (attempts - 1), LONGEST_BACK_OFF_MS);
+    const { lease: _, ...chain } = this.#chain;
+    this.#chain = { ...chain, failure: { attempts, notBefore: this.#now() + wait } };
+    // Without a revision this would create a record, also for a session that was deleted meanwhile.
+    if (this.#revision) await this.#write(this.#chain, turn).catch(() => false);
   }
 
   /** Takes or renews the lease. Returns whether this process may write the next record. */

@@ -24,6 +24,8 @@ export interface SummarizeOptions {
   everyMessages?: number;
   /** Summarize when the messages that no summary covers have this many estimated tokens. Default: tokens are not counted. */
   everyTokens?: number;
+  /** The newest turns that no summary covers, so that they are sent as they are. Default: 0. */
+  keepTurns?: number;
   /** Turns of the previous summary that the summarizer reads again, as context for the new ones. Default: 1. */
   overlapTurns?: number;
   /** Summarize the rest when the session is idle for this long, in ms, while the process runs. Default: 900,000 (15 minutes). */
@@ -49,6 +51,7 @@ export interface Compaction {
 }
 
 const DEFAULTS = {
+  keepTurns: 0,
   overlapTurns: 1,
   idleMs: 15 * 60_000,
   maxTokens: 1_000,
@@ -62,6 +65,7 @@ const CHECKS: Readonly<Record<keyof SummarizeOptions, OptionCheck>> = {
   everyTurns: isWhole(1),
   everyMessages: isWhole(1),
   everyTokens: isWhole(1),
+  keepTurns: isWhole(0),
   overlapTurns: isWhole(0),
   idleMs: isTimerMs(1),
   maxTokens: isWhole(1),

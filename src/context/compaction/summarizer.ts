@@ -1,4 +1,5 @@
 import type { GenerationUsage, MessageData, ModelArgument } from 'genkit';
+import { errorMessage, invalidArgument } from '../../errors.ts';
 import { markedLines, messageText } from '../../session/log/transcript.ts';
 
 /** The input of a summarizer. */
@@ -21,6 +22,8 @@ export interface Summarized {
   readonly text: string;
   /** The tokens of the model call; added to the session's usage. */
   readonly usage?: GenerationUsage;
+  /** Why the model stopped. With `length`, `blocked` or `other` the summary is not used, and made again later. */
+  readonly finishReason?: string;
 }
 
 /** Writes a summary. Returns the text, or the text with its usage. */
@@ -34,7 +37,7 @@ export interface GeneratesText {
     prompt: string;
     config?: object;
     abortSignal?: AbortSignal;
-  }): Promise<{ readonly text: string; readonly usage?: GenerationUsage }>;
+  }): Promise<Summarized>;
 }
 
 const INSTRUCTIONS = `You keep the notes of a conversation between a user and an assistant. You get the notes so far, if there are any, and the part of the conversation that came after them; each line of them begins with "| ". Write the new notes, which replace the old ones.
@@ -44,14 +47,18 @@ Keep: facts about the user, wishes, decisions, promises, names, numbers, dates, 
 /** A summarizer that asks a model. */
 export function modelSummarizer(ai: GeneratesText, model: ModelArgument | undefined): Summarizer {
   return async ({ text, maxTokens, abortSignal }) => {
-    const response = await ai.generate({
-      ...(model !== undefined && { model }),
-      system: INSTRUCTIONS,
-      prompt: `${text}\n\nWrite the new notes in at most ${Math.floor(maxTokens * 0.7)} words.`,
-      config: { maxOutputTokens: maxTokens },
-      abortSignal,
-    });
-    return { text: response.text, ...(response.usage && { usage: response.usage }) };
+    return ai
+      .generate({
+        ...(model !== undefined && { model }),
+        system: INSTRUCTIONS,
+        prompt: `${text}\n\nWrite the new notes in at most ${Math.floor(maxTokens * 0.7)} words.`,
+        config: { maxOutputTokens: maxTokens },
+        abortSignal,
+      })
+      .catch((error: unknown) => {
+        if (!errorMessage(error).includes('Must supply a `model`')) throw error;
+        throw invalidArgument('No model writes the summaries: give summarize({ model }), or Genkit a default model.');
+      });
   };
 }
 
