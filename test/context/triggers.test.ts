@@ -1,4 +1,5 @@
 /** When an agent's session is summarized, and what becomes of it when the session goes on. */
+import { setImmediate } from 'node:timers/promises';
 import { type MessageData } from 'genkit';
 import { logger } from 'genkit/logging';
 import { defineAgent, defineCustomAgent, genkit, InMemorySessionStore, type SnapshotStore } from 'genkitx-agents';
@@ -378,6 +379,29 @@ describe('the session', () => {
     await agent.chat({ sessionId: 's' }).send('two');
     expect(textsOf(model.requests.at(-1)!).join('\n')).toContain('summary 2');
   });
+});
+
+test('a store that does not answer for its records delays a turn once, by the deadline of what is fetched', async () => {
+  const warn = vi.spyOn(logger, 'warn').mockImplementation(() => {});
+  onTestFinished(() => warn.mockRestore());
+  const { agent, store } = setUp();
+  const chat = agent.chat({ sessionId: 's' });
+  for (let i = 1; i <= 12; i++) await chat.send(`question ${i}`);
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const events: string[] = [];
+  vi.spyOn(store, 'readRecords').mockImplementation(() => {
+    events.push('records asked');
+    return new Promise(() => {});
+  });
+  const other = setUp({ summarizer: () => new Promise(() => {}) }, [() => events.push('model called') && 'ok'], store);
+  const reply = other.agent.chat({ sessionId: 's' }).send('question 13');
+  while (vi.getTimerCount() === 0) await setImmediate();
+  await vi.advanceTimersByTimeAsync(1_999);
+  events.push('1,999 ms');
+  await vi.advanceTimersByTimeAsync(1);
+  expect((await reply).text).toBe('ok');
+  expect(events).toEqual(['records asked', '1,999 ms', 'model called']);
+  expect(warn.mock.calls.flat().join()).toContain('The summaries of session "s" could not be read');
 });
 
 test('what another process has summarized since is read before it is dropped, and read again only then', async () => {

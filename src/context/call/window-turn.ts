@@ -8,6 +8,7 @@ import { warnNotCompacted } from '../../session/compaction-request.ts';
 import type { SessionCompactions } from '../compaction/session-compactions.ts';
 import type { Summarizer } from '../compaction/summarizer.ts';
 import { fetchAll } from '../fetch/fetch-all.ts';
+import { within } from '../fetch/within.ts';
 import { assemble, type Assembled, type Assembly, type Fetched } from '../prepare/assemble.ts';
 import { bounded } from '../prepare/report.ts';
 import { Omissions } from '../prepare/sections.ts';
@@ -17,6 +18,9 @@ import { inputLimitOf } from '../tokens/model-limits.ts';
 import type { ContextReport, Summary, TurnWindow, WindowCall, WindowScope } from '../types.ts';
 import type { WindowSetting } from '../window.ts';
 import { isLengthRefusal } from './length-refusal.ts';
+
+/** How long a turn waits for the summaries: as long as for a source by default. */
+const READ_DEADLINE_MS = 2_000;
 
 /** A window during one turn: fetches once, then prepares and makes each model call. */
 export class WindowTurn implements TurnWindow {
@@ -105,7 +109,7 @@ export class WindowTurn implements TurnWindow {
       keptTurns === undefined ? undefined : memory?.sessionFacts(log, keptTurns),
       this.#reading((compactions) => compactions.load(leafId, prefetched)),
     ]);
-    this.#hasRead = hasRead;
+    this.#hasRead ||= hasRead;
     this.#facts = facts;
     return [...fetched, ...(blocks ?? []).map(fetchedBlock)];
   }
@@ -117,11 +121,14 @@ export class WindowTurn implements TurnWindow {
     return this.#reading((compactions) => compactions.reload());
   }
 
+  /** After a failure the turn does not read again. */
   async #reading(read: (compactions: SessionCompactions) => Promise<boolean>): Promise<boolean> {
-    if (!this.#compactions) return false;
+    const compactions = this.#compactions;
+    if (!compactions) return false;
     try {
-      return await read(this.#compactions);
+      return await within(READ_DEADLINE_MS, () => read(compactions));
     } catch (error) {
+      this.#hasRead = true;
       const session = quote(this.#scope.sessionId ?? '');
       logger.warn(
         `The summaries of session ${session} could not be read; the turn goes on without. ${describeThrown(error)}`,
