@@ -20,8 +20,18 @@ export function usageOf(session: object): GenerationUsage | undefined {
 const unsavedContexts = new WeakMap<object, Omit<UsageField, 'usage'>>();
 
 /** Keeps the window's report for the snapshot of the running turn. Called after each model call; the last report counts. */
-export function noteContext(session: object, context: Omit<UsageField, 'usage'>): void {
-  unsavedContexts.set(session, context);
+export function noteContext(
+  session: object,
+  {
+    report,
+    summaryUsage,
+  }: { readonly report: ContextReport | undefined; readonly summaryUsage: GenerationUsage | undefined },
+): void {
+  unsavedContexts.set(session, {
+    ...unsavedContexts.get(session),
+    ...(report && { contextReport: report }),
+    ...(summaryUsage && { summaryUsage }),
+  });
 }
 
 /** The fields of a snapshot about its model calls. */

@@ -135,6 +135,19 @@ describe('a session is summarized', () => {
       expect(set.calls.map(userTexts)).toEqual([['That was all.']]);
     });
 
+    test('at a cost that is in the usage of the session; the report is kept with the snapshot', async () => {
+      const set = setUp({ everyTurns: 1 });
+      const agent = customAgent(set, set.store);
+      for (const text of ['one', 'two']) {
+        await agent.chat({ sessionId: 's' }).send(text);
+        await set.window.settled();
+      }
+      const summaryUsage = { inputTokens: 100, outputTokens: 10 };
+      const contextReport = { calls: 1, messages: 3, summary: { to: 2 } };
+      expect(await set.store.getSnapshot({ sessionId: 's' })).toMatchObject({ summaryUsage, contextReport });
+      expect((await set.store.listSessions()).items[0]!.usage).toEqual(summaryUsage);
+    });
+
     test('also if a call goes through another window', async () => {
       const set = setUp({ everyTurns: 1 });
       const plain = contextWindow({ history: [lastTurns(1)] });
@@ -393,7 +406,7 @@ test('a store that does not answer for its records delays a turn once, by the de
     events.push('records asked');
     return new Promise(() => {});
   });
-  const other = setUp({ summarizer: () => new Promise(() => {}) }, [() => events.push('model called') && 'ok'], store);
+  const other = setUp({ summarizer: () => new Promise(() => {}) }, [() => (events.push('model called'), 'ok')], store);
   const reply = other.agent.chat({ sessionId: 's' }).send('question 13');
   while (vi.getTimerCount() === 0) await setImmediate();
   await vi.advanceTimersByTimeAsync(1_999);

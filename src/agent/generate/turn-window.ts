@@ -84,8 +84,7 @@ export async function callWithin<State>(
   try {
     return await window.call({ request, origins: placed.originsOf(request.messages), ...call });
   } finally {
-    const { report, summaryUsage } = window;
-    noteContext(session, { ...(report && { contextReport: report }), ...(summaryUsage && { summaryUsage }) });
+    noteContext(session, window);
   }
 }
 

@@ -4,6 +4,7 @@ import type { MessageData } from 'genkit';
 import { sessionMessagesIn } from '../../session/log/preamble.ts';
 import { noteRunningWindow, type RunningWindow } from '../../session/running-window.ts';
 import { CURRENT_SESSION, type Session } from '../../session/session.ts';
+import { noteContext } from '../../session/usage.ts';
 import { checkOptions, isRecordStore, isText } from '../../store/check-options.ts';
 import type { ContextWindow, WindowMiddlewareOptions } from '../types.ts';
 import type { WindowSetting } from '../window.ts';
@@ -25,9 +26,21 @@ class MiddlewareConfig {
    * @param messages Those of the model call, with its reply.
    */
   afterTurn(turn: WindowTurn, messages: readonly MessageData[]): void {
+    const session = this.#session();
+    if (!session) void turn.afterTurn({ messages });
+    else if (this.#setting.compaction) noteRunningWindow(session, this.#setting, withoutSnapshot(turn));
+  }
+
+  /** Notes the report of a model call for the snapshot of the turn, if the call is part of an agent's turn. */
+  afterCall(turn: WindowTurn): void {
+    const session = this.#session();
+    if (session) noteContext(session, turn);
+  }
+
+  /** The session of the running turn, if it is this conversation. */
+  #session(): Session | undefined {
     const session = getAsyncContext().getStore<Session>(CURRENT_SESSION);
-    if (session?.sessionId !== this.#options.sessionId) void turn.afterTurn({ messages });
-    else if (session && this.#setting.compaction) noteRunningWindow(session, this.#setting, withoutSnapshot(turn));
+    return session?.sessionId === this.#options.sessionId ? session : undefined;
   }
 
   open(registry: WindowTurnScope['registry']): WindowTurn {
@@ -45,8 +58,9 @@ type WindowTurnScope = ConstructorParameters<typeof WindowTurn>[1];
 /** One middleware for all windows: a new name for each would slow down Genkit's registry. */
 const define = generateMiddleware({ name: 'genkitx-agents-context' }, ({ config, ai }) => {
   let turn: WindowTurn | undefined;
+  const conversation = config as unknown as MiddlewareConfig;
   // Opened in the first hook: Genkit has not set the context of the call before.
-  const opened = () => (turn ??= (config as unknown as MiddlewareConfig).open(ai.registry));
+  const opened = () => (turn ??= conversation.open(ai.registry));
   let model: string | undefined;
   let said: MessageData[] = [];
   return {
@@ -55,20 +69,19 @@ const define = generateMiddleware({ name: 'genkitx-agents-context' }, ({ config,
       const response = await next(envelope, context);
       // Later steps of a tool loop also come here, nested in the first one.
       if (envelope.currentTurn === 0 && response.message) {
-        (config as unknown as MiddlewareConfig).afterTurn(opened(), [...said, response.message]);
+        conversation.afterTurn(opened(), [...said, response.message]);
       }
       return response;
     },
     model: async (request, context, next) => {
       const origins = sessionMessagesIn(request.messages);
       said = origins.filter((message) => message !== undefined);
-      return opened().call({
-        request,
-        origins,
-        model,
-        abortSignal: context.abortSignal,
-        next: (fitting) => next(fitting, context),
-      });
+      const { abortSignal } = context;
+      try {
+        return await opened().call({ request, origins, model, abortSignal, next: (fitting) => next(fitting, context) });
+      } finally {
+        conversation.afterCall(opened());
+      }
     },
   };
 });
