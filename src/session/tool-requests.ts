@@ -6,6 +6,11 @@ export function isWaiting(message: MessageData | undefined): boolean {
   return message?.role === 'model' && message.content.some((part) => part.toolRequest !== undefined);
 }
 
+/** Whether the message has tool requests that interrupted their turn. An answered request is no longer an interrupt. */
+export function isInterrupted(message: MessageData): boolean {
+  return message.role === 'model' && message.content.some((part) => part.metadata?.['interrupt']);
+}
+
 /** The response in place of one that a tool request did not get: the output of a tool that ran beside a waiting one, or why there is none. */
 export function missingResponse({ toolRequest: { name, ref }, metadata = {} }: ToolRequestPart): ToolResponsePart {
   const reason = metadata['interrupt'] ? 'Waits for the user.' : 'The tool did not answer.';
@@ -62,11 +67,7 @@ export function waitsAfter(before: Before, snapshotId: string, messages: readonl
   return waitingSince.length > 0 ? { waitingSince } : {};
 }
 
-/** An answered request is no longer an interrupt; a request that is not an interrupt waits only in the last message. */
+/** A request that is not an interrupt waits only in the last message. */
 function waitingMessages(messages: readonly MessageData[]): MessageData[] {
-  return messages.filter(
-    (message, i) =>
-      (i === messages.length - 1 && isWaiting(message)) ||
-      (message.role === 'model' && message.content.some((part) => part.metadata?.['interrupt'])),
-  );
+  return messages.filter((message, i) => (i === messages.length - 1 && isWaiting(message)) || isInterrupted(message));
 }

@@ -15,7 +15,7 @@ import { markedLines } from '../../session/log/transcript.ts';
 import { dataMessage, dataText, withSystemData, type DataPlace, type DataTitle } from '../../session/log/data-text.ts';
 import type { SessionFacts } from '../../session/turn-memory.ts';
 import { keptTurnsOf, newestFacts } from '../history/session-memories.ts';
-import { HistorySection } from './choose-history.ts';
+import { HistorySection, rangesIn, waitingItems } from './choose-history.ts';
 import { repaired } from './repair.ts';
 import { fit, joined, ListSection, Omissions, type SectionLimits } from './sections.ts';
 
@@ -85,10 +85,17 @@ export function assemble(assembly: Assembly): Assembled {
   const needed = fixed.instructions + fixed.tools + fixed.prompt;
   const room = Math.max(0, maxTokens - needed);
 
+  const earlier = log.slice(0, turnStart);
+  const all = earlier.map((message, position) => ({ position, message }));
+  const waiting = new HistorySection(earlier, waitingItems(all), [], { countTokens, turnsOf });
+  if (waiting.tokens > room) waiting.shrink(room, 'window');
+  const isWaiting = new Set(waiting.items);
+
   const summary = assembly.summaryBefore(turnStart);
-  const { facts, omittedFacts } = factsThatFit(assembly, log.slice(0, turnStart), { room, countTokens, countText });
+  const { facts, omittedFacts } = factsThatFit(assembly, earlier, { room, countTokens, countText });
   const tools = { countTokens, turnsOf, ...(summary && { summary }), ...(facts && { sessionMemories: facts }) };
-  const history = new HistorySection(log.slice(0, turnStart), assembly.strategies, tools);
+  const others = isWaiting.size === 0 ? all : all.filter((item) => !isWaiting.has(item));
+  const history = new HistorySection(earlier, others, assembly.strategies, tools);
   const lists = assembly.fetched.map(
     ({ section, title = section, items, maxTokens: most, place = 'before-prompt', omissions }) => {
       const list = new ListSection({ section, items, countText, frame: FRAME_TOKENS, omissions: omissions.copy() });
@@ -104,9 +111,9 @@ export function assemble(assembly: Assembly): Assembled {
     ...(history.summary === facts && { omissions: omittedFacts }),
   });
   const flexible = [...lists.map(({ list }) => list), summaries, history];
-  const wanted = flexible.map(({ section, tokens }) => [section, tokens] as const);
+  const wanted = [...flexible, waiting].map(({ section, tokens }) => [section, tokens] as const);
   if (needed > Math.max(maxTokens, mostTokens)) throw overflow(mostTokens, fixed, wanted);
-  fit(flexible, limits, room);
+  fit(flexible, limits, room - waiting.tokens);
 
   const summaryInUse = summaries.texts.length > 0 ? history.summary : undefined;
   const dataAt = (at: DataPlace): string[] =>
@@ -120,9 +127,12 @@ export function assemble(assembly: Assembly): Assembled {
     0,
     turn.findLastIndex(({ role }) => role === 'user'),
   );
+  const items = [
+    ...new Map([...waiting.items, ...history.items].map((item) => [item.position, item])).values(),
+  ].toSorted((a, b) => a.position - b.position);
   const conversation = repaired([
     ...(beforeHistory.length > 0 ? [dataMessage(beforeHistory)] : []),
-    ...history.items.map(({ position, message }) => (message === log[position] ? sent[position]! : message)),
+    ...items.map(({ position, message }) => (message === log[position] ? sent[position]! : message)),
     ...turn.slice(0, promptAt),
     ...(data.length > 0 ? [dataMessage(data)] : []),
     ...turn.slice(promptAt),
@@ -133,14 +143,14 @@ export function assemble(assembly: Assembly): Assembled {
     ...(fixed.tools > 0 && { tools: { tokens: fixed.tools, items: request.tools!.length } }),
     prompt: { tokens: fixed.prompt, items: turn.length },
   };
-  for (const section of flexible) {
+  for (const section of [...flexible, waiting]) {
     const report = section.report();
     if (report) sections[section.section] = joined(sections[section.section], report);
   }
   const memories = lists.flatMap(({ list }) =>
     list.items.flatMap(({ id, revision = 0 }) => (id === undefined ? [] : [[id, revision] as const])),
   );
-  const { changed, ...ranges } = history.ranges(summaryInUse);
+  const { changed, ...ranges } = rangesIn(earlier, items, summaryInUse);
   const report = {
     maxTokens: needed > maxTokens ? mostTokens : maxTokens,
     estimatedTokens: Object.values(sections).reduce((total, { tokens }) => total + tokens, 0),

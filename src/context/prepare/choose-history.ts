@@ -1,18 +1,29 @@
 import type { MessageData } from 'genkit';
 import { cutToBudget, stepFor } from '../history/cut-to-budget.ts';
 import { keptTurnsOf } from '../history/session-memories.ts';
+import { isInterrupted } from '../../session/tool-requests.ts';
 import { turnsOf } from '../turns.ts';
 import type { HistoryItem, HistoryStrategy, MessageRange, OmissionReason, StrategyTools, Summary } from '../types.ts';
 import { applyStrategies } from './run-strategies.ts';
 import { completed } from './repair.ts';
 import { Omissions, type Flexible } from './sections.ts';
 
+/**
+ * The messages of turns that wait for the user, each up to the request. No strategy sees them, so none can drop them. The user may have gone
+ * on, even for so long that a summary covers them.
+ */
+export function waitingItems(all: readonly HistoryItem[]): HistoryItem[] {
+  return turnsOf(all).flatMap((turn) => {
+    const last = turn.findLastIndex(({ message }, i) => isInterrupted(message) && turn[i + 1]?.message.role !== 'tool');
+    return turn.slice(0, last + 1);
+  });
+}
+
 /** The earlier turns after the strategies. */
 export class HistorySection implements Flexible {
   readonly section = 'history';
   /** The summary that the strategies chose. */
   readonly summary: Summary | undefined;
-  readonly #log: readonly MessageData[];
   readonly #tools: StrategyTools;
   /** Turns that are left out only if they do not fit. */
   readonly #keep: number;
@@ -20,16 +31,23 @@ export class HistorySection implements Flexible {
   #items: readonly HistoryItem[];
   #tokens: number;
 
-  /** @param log All earlier messages. */
-  constructor(log: readonly MessageData[], strategies: readonly HistoryStrategy[], tools: StrategyTools) {
-    const all = Object.freeze(log.map((message, position) => ({ position, message })));
-    const history = applyStrategies(strategies, all, tools);
+  /**
+   * @param log All earlier messages.
+   * @param all Those that the strategies get.
+   */
+  constructor(
+    log: readonly MessageData[],
+    all: readonly HistoryItem[],
+    strategies: readonly HistoryStrategy[],
+    tools: StrategyTools,
+  ) {
+    const history = applyStrategies(strategies, Object.freeze(all), log, tools);
     this.summary = history.summary;
-    this.#log = log;
     this.#tools = tools;
     this.#keep = Math.max(1, keptTurnsOf(strategies) ?? 1);
     this.#items = history.items === all && !this.summary ? all : completed(history.items, log, this.summary?.to);
-    this.#omissions.add(log.length - this.#items.length - this.#coveredBy(this.#items), 'strategy');
+    const uncovered = all.filter(({ position }) => position >= (this.summary?.to ?? 0));
+    this.#omissions.add(uncovered.length - this.#items.length, 'strategy');
     this.#tokens = this.#count();
   }
 
@@ -54,29 +72,28 @@ export class HistorySection implements Flexible {
     return this.#omissions.report(this.#tokens, this.#items.length);
   }
 
-  /** Ranges of earlier messages: sent, neither sent nor covered by the summary, sent with changes. */
-  ranges(summary: Summary | undefined): { sent: MessageRange[]; dropped: MessageRange[]; changed: MessageRange[] } {
-    const sent = rangesOf(this.#items.map(({ position }) => position));
-    const changed = rangesOf(
-      this.#items.filter(({ position, message }) => message !== this.#log[position]).map(({ position }) => position),
-    );
-    const dropped: MessageRange[] = [];
-    let next = summary?.to ?? 0;
-    for (const [from, to] of [...sent, [this.#log.length, this.#log.length] as const]) {
-      if (from > next) dropped.push([next, from]);
-      next = Math.max(next, to);
-    }
-    return { sent, dropped, changed };
-  }
-
-  #coveredBy(items: readonly HistoryItem[]): number {
-    const to = this.summary?.to ?? 0;
-    return to - items.filter(({ position }) => position < to).length;
-  }
-
   #count(): number {
     return this.#items.reduce((sum, { message }) => sum + this.#tools.countTokens(message), 0);
   }
+}
+
+/** Ranges of earlier messages: sent, neither sent nor covered by the summary, sent with changes. */
+export function rangesIn(
+  log: readonly MessageData[],
+  items: readonly HistoryItem[],
+  summary: Summary | undefined,
+): { sent: MessageRange[]; dropped: MessageRange[]; changed: MessageRange[] } {
+  const sent = rangesOf(items.map(({ position }) => position));
+  const changed = rangesOf(
+    items.filter(({ position, message }) => message !== log[position]).map(({ position }) => position),
+  );
+  const dropped: MessageRange[] = [];
+  let next = summary?.to ?? 0;
+  for (const [from, to] of [...sent, [log.length, log.length] as const]) {
+    if (from > next) dropped.push([next, from]);
+    next = Math.max(next, to);
+  }
+  return { sent, dropped, changed };
 }
 
 function rangesOf(positions: readonly number[]): MessageRange[] {

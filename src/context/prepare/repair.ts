@@ -33,7 +33,7 @@ export function completed(kept: readonly HistoryItem[], log: readonly MessageDat
 
 /**
  * Returns messages that every provider accepts: the user begins, roles alternate, each tool request has exactly one response in the next
- * message, and no message is empty. A message that is correct already stays the same object.
+ * message, and no message or text is empty, except a prompt. A message that is correct already stays the same object.
  */
 export function repaired(messages: readonly MessageData[]): MessageData[] {
   const sound: MessageData[] = [];
@@ -41,8 +41,10 @@ export function repaired(messages: readonly MessageData[]): MessageData[] {
     // A tool message that answers no request is left out.
     if (messages[i]!.role === 'tool') continue;
     const message = withoutStrays(messages[i]!);
-    if (message.content.length === 0) continue;
-    append(sound, message);
+    // An empty prompt is sent as it is: a request that ends with a message of the model is refused.
+    const isNeeded = i === messages.length - 1 && sound.at(-1)?.role !== 'user';
+    if (message.content.length === 0 && !isNeeded) continue;
+    append(sound, message.content.length > 0 ? message : messages[i]!);
     const requests = message.content.filter(isRequest);
     if (requests.length === 0) continue;
     const answers: MessageData[] = [];
@@ -64,7 +66,8 @@ function append(messages: MessageData[], message: MessageData): void {
 
 function withoutStrays(message: MessageData): MessageData {
   const { role, content } = message;
-  const isStray = (part: Part) => isResponse(part) || (isRequest(part) && role !== 'model');
+  const isStray = (part: Part) =>
+    isResponse(part) || (isRequest(part) && role !== 'model') || (part.text === '' && !part.metadata);
   return content.some(isStray) ? { ...message, content: content.filter((part) => !isStray(part)) } : message;
 }
 

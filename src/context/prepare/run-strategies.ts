@@ -1,3 +1,4 @@
+import type { MessageData } from 'genkit';
 import { logger } from 'genkit/logging';
 import { describeThrown } from '../../errors.ts';
 import { logRejection } from '../../store/parts/notify.ts';
@@ -7,13 +8,14 @@ import type { History, HistoryItem, HistoryStrategy, StrategyTools, Summary } fr
 export function applyStrategies(
   strategies: readonly HistoryStrategy[],
   items: readonly HistoryItem[],
+  log: readonly MessageData[],
   tools: StrategyTools,
 ): History {
   return strategies.reduce<History>(
     (before, strategy, i) => {
       try {
         const after: unknown = strategy(before, tools);
-        if (isHistory(after, items)) return after;
+        if (isHistory(after, log)) return after;
         const failure = `History strategy ${i + 1} of a context window returned no history; the turn goes on without it.`;
         logger.error(failure);
         logRejection(after, failure);
@@ -28,17 +30,17 @@ export function applyStrategies(
   );
 }
 
-function isHistory(value: unknown, all: readonly HistoryItem[]): value is History {
+function isHistory(value: unknown, log: readonly MessageData[]): value is History {
   const { items, summary } = (value ?? {}) as { [K in keyof History]?: unknown };
-  if (!Array.isArray(items) || !items.every((item) => isItem(item, all))) return false;
-  return summary === undefined || isSummary(summary, all.length);
+  if (!Array.isArray(items) || !items.every((item) => isItem(item, log))) return false;
+  return summary === undefined || isSummary(summary, log.length);
 }
 
 /** Whether it is a message of the session, or a changed copy of one. A position outside the session passes, but is not sent. */
-function isItem(value: unknown, all: readonly HistoryItem[]): value is HistoryItem {
+function isItem(value: unknown, log: readonly MessageData[]): value is HistoryItem {
   const { position, message } = (value ?? {}) as Partial<HistoryItem>;
   if (!Number.isInteger(position) || !Array.isArray(message?.content)) return false;
-  const own = all[position!]?.message ?? message;
+  const own = log[position!] ?? message;
   if (own === message) return true;
   return own.role === message.role && message.content.every((part) => typeof part === 'object' && part !== null);
 }

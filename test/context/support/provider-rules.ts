@@ -15,6 +15,7 @@ export function brokenRules(messages: readonly MessageData[]): string[] {
     if (i === 0 && role !== 'user') fault(i, 'begins the conversation');
     if (before?.role === role) fault(i, 'has the role of the message before');
     for (const part of content) {
+      if (part.text === '') fault(i, 'has an empty text');
       if (part.toolRequest && role !== 'model') fault(i, 'asks for a tool');
       if (part.toolResponse && role !== 'tool') fault(i, 'answers a tool request');
       if (!part.toolResponse && role === 'tool') fault(i, 'has something else than tool responses');

@@ -14,7 +14,14 @@ export class RandomHistory {
     const turns = random.below(12);
     if (random.below(5) === 0) this.#say('model', [this.#text()]);
     if (random.below(15) === 0) this.#say('tool', [this.#response('lost', 'r0')]);
-    for (let i = 0; i < turns; i++) this.#turn(false);
+    for (let i = 0; i < turns; i++) {
+      this.#turn(false);
+      if (random.below(8) > 0) continue;
+      // The user began another turn instead of an answer.
+      this.#say('user', [this.#text()]);
+      if (random.below(3) === 0) this.#toolStep(true);
+      this.#say('model', this.#requests({ interrupt: true }));
+    }
     // The current turn: new, in a tool loop, or one that the user begins instead of an answer.
     if (random.below(4) === 0) {
       this.#say('user', [this.#text()]);
@@ -34,6 +41,8 @@ export class RandomHistory {
       [this.#text()],
       [this.#text(), this.#text()],
       [{ reasoning: this.#name() }, this.#text()],
+      [{ text: '' }, this.#text()],
+      [{ text: '' }],
       [],
     ]);
     if (random.below(10) > 0) this.#say('model', reply);
