@@ -43,6 +43,8 @@ test('the model is told the names of artifacts, and reads one by the tool', asyn
 test.each([
   ['the factory', contextWindow],
   ['its options', { history: [lastTurns(3)] }],
+  ['its budget', { maxTokens: 500 }],
+  ['its strategies', [lastTurns(3)]],
 ])('a context that is %s and no window is refused', (_, context) => {
   const define = () => defineAgent(genkit(), { name: 'a', model: 'm', context });
   expect(define).toThrow(/Write context: contextWindow\(/);

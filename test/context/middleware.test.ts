@@ -376,6 +376,13 @@ describe('sources', () => {
     expect(scripted.requests).toHaveLength(1);
   });
 
+  test('count no document without text as left out', async () => {
+    const { ai, ask, reports } = setUp({ knowledge: knowledge('handbook') });
+    ai.defineRetriever({ name: 'handbook' }, answers('', 'Page 1'));
+    await ask(talk(1));
+    expect(reports[0]!.sections.knowledge).toEqual({ items: 1, tokens: expect.any(Number) });
+  });
+
   test('are read by a reranker, which decides the order', async () => {
     const { ai, scripted, ask } = setUp({ knowledge: knowledge('handbook', { k: 2, reranker: 'best' }) });
     ai.defineRetriever({ name: 'handbook' }, answers('one', 'two', 'three', 'four'));

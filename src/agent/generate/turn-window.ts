@@ -42,12 +42,15 @@ export function promptAgent<State>(settled: AgentDefinition<State>, context: unk
   return { ...agent, window: context };
 }
 
-/** Refuses a function, or the options of a window, in place of a window: Genkit would silently accept them as the prompt's context. */
+/**
+ * Refuses a function, strategies, or the options of a window, in place of a window: Genkit would silently accept them as the prompt's context.
+ */
 function assertNoWindow(name: string, context: unknown): void {
-  const isFactory = typeof context === 'function';
-  const strategies = (context as { history?: unknown } | null | undefined)?.history;
-  const isOptions = Array.isArray(strategies) && strategies.some((strategy) => typeof strategy === 'function');
-  if (!isFactory && !isOptions) return;
+  const { history, maxTokens } = (context ?? {}) as { history?: unknown; maxTokens?: unknown };
+  const isOptions =
+    typeof maxTokens === 'number' ||
+    (Array.isArray(history) && history.some((strategy) => typeof strategy === 'function'));
+  if (typeof context !== 'function' && !Array.isArray(context) && !isOptions) return;
   throw invalidArgument(
     `Agent '${name}': context is not a context window. Write context: contextWindow({ history: [...] }).`,
   );

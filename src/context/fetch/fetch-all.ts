@@ -55,9 +55,10 @@ async function fetchOne(
     if (answer === TOO_LATE) return without('deadline');
     if (!answer.every(({ text }) => typeof text === 'string')) return without('failed');
     const most = (maxTokens ?? Infinity) * MOST_CHARACTERS_PER_TOKEN;
-    const items = answer.filter(({ text }) => text !== '' && text.length <= most);
+    const found = answer.filter(({ text }) => text !== '');
+    const items = found.filter(({ text }) => text.length <= most);
     const omissions = new Omissions();
-    omissions.add(answer.length - items.length, 'section');
+    omissions.add(found.length - items.length, 'section');
     return { section, maxTokens, place: isFixed ? 'before-history' : 'before-prompt', items, omissions };
   } catch (error) {
     logger.warn(`The source of the section '${section}' failed; the turn goes on without. ${describeThrown(error)}`);

@@ -84,8 +84,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'the part of a backlog that one call may not read is forgotten',
     file: 'compaction/session-compactions.ts',
-    find: 'isWanted = true;',
-    replace: 'return;',
+    find: 'hasMade = true;',
+    replace: 'return true;',
   },
   {
     what: 'lastTurns keeps the oldest turns',
