@@ -250,10 +250,7 @@ describe('a session is summarized', () => {
     await agent.chat({ sessionId: 's' }).send('question 1');
     vi.setSystemTime(Date.now() + 16 * 60_000);
     const results = await Promise.all([compactIdle(ai), compactIdle(ai)]);
-    expect(results.map(({ compacted, failed }) => [compacted, failed]).toSorted()).toEqual([
-      [0, 0],
-      [1, 0],
-    ]);
+    expect(results.map(({ compacted }) => compacted).toSorted((a, b) => a - b)).toEqual([0, 1]);
     expect(calls).toHaveLength(1);
   });
 

@@ -31,7 +31,8 @@ describe('an agent with a memory', () => {
   test('goes on when its onReport rejects, and logs the error', async () => {
     const error = vi.spyOn(logger, 'error').mockImplementation(() => {});
     onTestFinished(() => error.mockRestore());
-    const { chat } = agentWithMemory({ attach: { onReport: async () => Promise.reject(new Error('no database')) } });
+    const onReport = (() => Promise.reject(new Error('no database'))) as () => void;
+    const { chat } = agentWithMemory({ attach: { onReport } });
     expect((await chat().send('Hello')).text).toBe('ok');
     await vi.waitUntil(() => error.mock.calls.length > 0);
     expect(error.mock.calls).toEqual([[expect.stringMatching(/^onReport of memory.attach failed.*no database/s)]]);
