@@ -73,8 +73,8 @@ export interface StrategyTools {
  * Decides which messages of the earlier turns are sent to the model. Strategies run in order, each on the result of the one before. A
  * strategy must be a pure function. It may leave items out, and replace a message by a changed copy. The session keeps all messages.
  *
- * No strategy can separate a tool request from its response, or leave out a tool request that waits for the user: the window adds the
- * missing messages.
+ * No strategy can separate a tool request from its response: the window adds the missing messages. A turn up to a tool request that waits for
+ * the user is sent without being passed to the strategies.
  *
  * @example
  * // Leaves out the answers that are too long to be of use later.

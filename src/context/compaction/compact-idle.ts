@@ -30,7 +30,7 @@ export interface CompactIdleResult {
   sessions: number;
   /** Sessions that got a summary. */
   compacted: number;
-  /** Sessions that could not be read or summarized; the log says why. They are tried again by the next call. */
+  /** Sessions that could not be read or summarized; the log says why. A later call tries them again. */
   failed: number;
 }
 
