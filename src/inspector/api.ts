@@ -117,6 +117,8 @@ export interface PageQuery extends TenantQuery {
 export interface InspectorStart extends SessionsPage {
   /** The inspector's facts. */
   info: InspectorInfo;
+  /** Why the sessions can't be listed, for example because the store needs a tenant. */
+  error?: InspectorError;
 }
 
 /** The inspector's facts: what it can show and do. */
@@ -143,7 +145,7 @@ export interface InspectorInfo {
 export interface SessionsQuery extends PageQuery {
   /** Words that the session's id, title, owner or agent contain, in any case. */
   search?: string;
-  /** Status of the latest leaf. */
+  /** Status of the latest leaf, as in {@link TreeNode}. */
   status?: SnapshotStatus;
   /** The session's agent. */
   agent?: string;
@@ -397,7 +399,7 @@ export interface ForkRequest extends TenantQuery {
   agent: string;
   /** The snapshot to continue from. To run a turn again with another text, the parent of its snapshot. Default: a new session. */
   snapshotId?: string;
-  /** The user's text. Default: none, which runs an aborted turn again. */
+  /** The user's text. Default: none, which runs an aborted turn again; every other turn needs one. */
   text?: string;
   /**
    * Answers the tools that wait in the snapshot: `approve` runs them, `deny` gives the model `text`, or a fixed sentence, in place of their

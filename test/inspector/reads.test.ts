@@ -56,6 +56,24 @@ describe.each(STORES)('sessions %s', (_, newStore) => {
     expect(second.nextCursor).toBeUndefined();
   });
 
+  it('of a dead background run are expired in the list and by the filter, as on their own page', async () => {
+    const store = newStore();
+    ends.push(() => store.close());
+    const run = (heartbeatAt: string) => ({ status: 'pending' as const, heartbeatAt });
+    await store.saveSnapshot('d1', () => turn('dead', run('2026-01-01T00:00:00Z')));
+    await store.saveSnapshot('l1', () => turn('alive', run(new Date().toISOString())));
+    const visitor = await visit({ store });
+    const found = async (conditions: object) =>
+      (await visitor.get('sessions', conditions)).items.map(({ sessionId, status }) => [sessionId, status]);
+    const [dead, alive] = [
+      ['dead', 'expired'],
+      ['alive', 'pending'],
+    ];
+    expect(await found({})).toEqual([alive, dead]);
+    expect(await found({ status: 'expired' })).toEqual([dead]);
+    expect(await found({ status: 'pending' })).toEqual([alive]);
+  });
+
   it('show a snapshot, its differences to another, and the turns that changed a value', async () => {
     const store = newStore();
     ends.push(() => store.close());
@@ -199,5 +217,19 @@ describe('tenants', () => {
     expect((await many.get('sessions', { tenant: 'two' })).items).toMatchObject([{ sessionId: 'of two' }]);
     const one = await visit({ store, context: { tenant: 'one' } });
     expect((await one.get('sessions', { tenant: 'two' })).items).toMatchObject([{ sessionId: 'of one' }]);
+  });
+
+  it('have to be named for a store that refuses calls without one: the page opens nevertheless, to take the name', async () => {
+    const store = new InMemorySessionStore({
+      snapshotPathPrefix: (options) => (options as { context: { tenant?: string } }).context.tenant as string,
+    });
+    await store.saveSnapshot('a', () => turn('s', {}), { context: { tenant: 'one' } });
+    const visitor = await visit({ store, context: (tenant) => ({ tenant }) });
+    expect(await visitor.get('start', {})).toMatchObject({
+      items: [],
+      info: { hasTenants: true },
+      error: { message: expect.stringContaining('snapshotPathPrefix') },
+    });
+    expect(await visitor.get('start', { tenant: 'one' })).toMatchObject({ items: [{ sessionId: 's' }] });
   });
 });

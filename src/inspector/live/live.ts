@@ -2,7 +2,7 @@ import type { LiveEvents } from '../api.ts';
 import { failureOf } from '../http/answers.ts';
 import { eventStream } from '../http/event-stream.ts';
 import type { Params } from '../http/params.ts';
-import { rowOf } from '../read/sessions.ts';
+import { rowsOf } from '../read/sessions.ts';
 import type { Source } from '../source.ts';
 import { SessionWatch } from './session-watch.ts';
 
@@ -47,7 +47,7 @@ function lookAtList(source: Source): Look {
   let known: ReadonlyMap<string, string> = new Map();
   return async (send) => {
     const { items } = await store.listSessions({ ...source.caller, limit: NEWEST });
-    const rows = items.map(rowOf);
+    const rows = await rowsOf(source, items);
     const texts = new Map(rows.map((row) => [row.sessionId, JSON.stringify(row)]));
     // The first poll sends all: the page read its list earlier, and may lack later saves.
     const changed = rows.filter(({ sessionId }) => known.get(sessionId) !== texts.get(sessionId));

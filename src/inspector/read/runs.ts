@@ -6,12 +6,11 @@ import type { RunLine, RunsPage, RunState } from '../api.ts';
 import { storedError } from '../http/answers.ts';
 import type { Params } from '../http/params.ts';
 import type { Source } from '../source.ts';
+import { mapInGroups } from './map-in-groups.ts';
 import { runFacts } from './node.ts';
 
 /** How many sessions one request lists. */
 const LIMIT = 1000;
-/** How many sessions are read at the same time. */
-const AT_ONCE = 10;
 
 /** Background runs of the sessions that were written last. */
 export async function readRuns(source: Source, params: Params): Promise<RunsPage> {
@@ -20,11 +19,7 @@ export async function readRuns(source: Source, params: Params): Promise<RunsPage
     .having('list')
     .listSessions({ ...source.caller, limit: LIMIT, ...(cursor !== undefined && { cursor }) });
   const sessions = page.items.filter(mayHaveRun);
-  const items: RunLine[] = [];
-  for (let at = 0; at < sessions.length; at += AT_ONCE) {
-    const some = sessions.slice(at, at + AT_ONCE);
-    items.push(...(await Promise.all(some.map((session) => runsOf(source, session)))).flat());
-  }
+  const items = (await mapInGroups(sessions, (session) => runsOf(source, session))).flat();
   const { nextCursor } = page;
   return { items, now: new Date().toISOString(), ...(nextCursor !== undefined && { nextCursor }) };
 }

@@ -1,8 +1,11 @@
+import { isLeaseOver } from '../../snapshot/lease.ts';
 import { SNAPSHOT_STATUSES } from '../../snapshot/status.ts';
 import type { SessionSummary } from '../../store/contract.ts';
 import type { InspectorStart, SessionRow, SessionsPage } from '../api.ts';
+import { failureOf } from '../http/answers.ts';
 import type { Params } from '../http/params.ts';
 import type { Source } from '../source.ts';
+import { mapInGroups } from './map-in-groups.ts';
 import { tokensOf } from './node.ts';
 
 /** After this many sessions a request with conditions ends. */
@@ -24,22 +27,34 @@ export async function readSessions(source: Source, params: Params): Promise<Sess
       ...(cursor !== undefined && { cursor }),
     });
     looked += page.items.length;
-    const rows = page.items.map(rowOf);
+    const rows = await rowsOf(source, page.items);
     items.push(...(fulfils ? rows.filter(fulfils) : rows));
     cursor = page.nextCursor;
   } while (cursor !== undefined && items.length < limit && looked < MOST_LOOKED);
   return { items, looked, ...(cursor !== undefined && { nextCursor: cursor }) };
 }
 
-/** A session in the list. */
-export function rowOf(summary: SessionSummary): SessionRow {
-  const tokens = tokensOf(summary.usage);
-  return { ...summary, ...(tokens !== undefined && { tokens }) };
+/** Sessions in the list. Each one that runs takes one request more, because its summary does not tell whether its lease has run out. */
+export function rowsOf(source: Source, summaries: readonly SessionSummary[]): Promise<SessionRow[]> {
+  return mapInGroups(summaries, async (summary) => {
+    const tokens = tokensOf(summary.usage);
+    const leaf = summary.status === 'pending' && (await source.readMetadata({ snapshotId: summary.leafId }));
+    return {
+      ...summary,
+      ...(tokens !== undefined && { tokens }),
+      ...(leaf && isLeaseOver(leaf) && { status: 'expired' }),
+    };
+  });
 }
 
-/** The first view: the inspector's facts, and the first sessions if the store can list. */
+/** The first view: the inspector's facts, and the first sessions if the store can list. A page without a tenant opens, and asks for one. */
 export async function readStart(source: Source, params: Params, info: InspectorStart['info']): Promise<InspectorStart> {
-  return { ...(source.can.list ? await readSessions(source, params) : { items: [], looked: 0 }), info };
+  const none = { items: [], looked: 0, info };
+  if (!source.can.list) return none;
+  return readSessions(source, params).then(
+    (page) => ({ ...page, info }),
+    (error: unknown) => ({ ...none, ...failureOf(error) }),
+  );
 }
 
 /** All conditions as one; `undefined` without any. */
