@@ -6,7 +6,7 @@ import type { SeenView } from '../../src/inspector/api.ts';
 import { deferred } from '../agent/support/helpers.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { open, type Visitor } from './support/open.ts';
-import { turn } from './support/sessions.ts';
+import { message, turn } from './support/sessions.ts';
 
 let ends: (() => Promise<void>)[] = [];
 
@@ -161,6 +161,23 @@ describe('another try from a snapshot', () => {
     // Without a snapshot a session begins.
     const begun = await visitor.post('fork', { agent: 'support', text: 'new' });
     expect((await visitor.get('snapshot', { snapshotId: begun.snapshotId! })).messages).toHaveLength(2);
+  });
+
+  it('needs a message, except to run an aborted turn again', async () => {
+    const { agent, scripted, store, visitor } = await setUp({ onAbort: 'keep' });
+    const chat = agent.chat({ sessionId: 's' });
+    await chat.send('one');
+    const { snapshotId } = chat;
+    for (const text of [undefined, '', ' \n']) {
+      await expect(visitor.post('fork', { agent: 'support', snapshotId, text })).rejects.toThrow('text is missing');
+      await expect(visitor.post('fork', { agent: 'support', text })).rejects.toThrow('text is missing');
+    }
+    expect(scripted.requests).toHaveLength(1);
+    const messages = [message('two')];
+    await store.saveSnapshot('stopped', () => turn('s', { status: 'aborted', parentId: snapshotId!, state: { messages } }));
+    const again = await visitor.post('fork', { agent: 'support', snapshotId: 'stopped' });
+    expect(again.finishReason).toBe('stop');
+    expect(textsOf(scripted.requests.at(-1)!.messages)).toEqual(['two']);
   });
 
   it('takes another model where the agent allows it, and says why not elsewhere', async () => {

@@ -4,7 +4,7 @@ import type { Registry } from 'genkit/registry';
 import { definedAgents } from '../../agent/defined-agents.ts';
 import { standInFor } from '../../agent/open/agent-scopes.ts';
 import { interruptsOf } from '../../client/chat/interrupt.ts';
-import { failedPrecondition, notFound, quote } from '../../errors.ts';
+import { failedPrecondition, invalidArgument, notFound, quote } from '../../errors.ts';
 import type { ServedAction, ServedAgents } from '../../server/request/routes.ts';
 import { logOf } from '../../session/log/session-log.ts';
 import type { SessionSnapshot } from '../../snapshot/snapshot.ts';
@@ -32,9 +32,13 @@ export async function fork(source: Source, params: Params, signal: AbortSignal):
   const agent = agents.get(name);
   if (!agent)
     throw notFound(`The inspector has no agent ${quote(name)}; it has ${[...agents.keys()].join(', ') || 'none'}.`);
-  const [snapshotId, text, model] = [params.text('snapshotId'), params.text('text'), params.text('model')];
+  const [snapshotId, model] = [params.text('snapshotId'), params.text('model')];
+  const text = params.text('text')?.trim() || undefined;
   const answer = params.oneOf('answer', 'approve', 'deny');
   const from = snapshotId === undefined ? undefined : await source.mustRead({ snapshotId });
+  if (answer === undefined && text === undefined && from?.status !== 'aborted') {
+    throw invalidArgument('text is missing: only an aborted turn runs again without a message.');
+  }
   const userId = from && logOf(from).owner?.userId;
   const input: AgentInput & { model?: string } = {
     ...(answer === undefined
