@@ -29,7 +29,9 @@ export function addInspect(program: Command, io: Io): void {
     .option('-p, --port <port>', '0 takes one that is free', parsePort, 4747)
     .option('--read-only', 'refuse everything that writes')
     .option('--no-open', 'do not open a browser')
-    .action(async (named: string | undefined, flags: InspectFlags) => {
+    .action(async (named: string | undefined, flags: InspectFlags, command: Command) => {
+      if (named !== undefined && command.getOptionValueSource('store') === 'cli')
+        throw new WrongUse('Name one store, as the argument or by --store.');
       const store = named ?? flags.store;
       if (store === undefined) throw new WrongUse('Name the store to inspect, say: inspect file:.data/sessions');
       const { serveInspector } = await import('../inspect/serve-inspector.ts');

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { InspectorOptions } from 'genkitx-agents/inspector';
+import type { AgentSource, InspectorOptions, ServedAgent } from 'genkitx-agents/inspector';
 import type { InspectFlags } from '../commands/inspect.ts';
 import { Problem, WrongUse } from '../failures.ts';
 import type { Io } from '../io.ts';
@@ -16,13 +16,13 @@ export async function serveInspector(
   flags: InspectFlags & { readonly store: string },
 ): Promise<void> {
   const { inspector, nodeListener } = await importPackage(() => import('genkitx-agents/inspector'));
-  const agents = await loadNamed(flags.agents, io.folder);
+  const agents = await loadAgents(flags.agents, io.folder);
   const memories = await openNamedMemories(flags, io);
   const inspect = inspector({
     store,
     storeName: flags.store,
     ...caller,
-    ...(agents !== undefined && { agents: asAgents(agents) }),
+    ...(agents && { agents }),
     ...(memories && { memory: memories.manager }),
     readOnly: flags.readOnly ?? false,
     // Not the environment's value: the command shows the page even with NODE_ENV=production.
@@ -53,18 +53,15 @@ async function openNamedMemories({ memory, tenant }: InspectFlags, io: Io): Prom
   return openMemories({ store: memory, ...(!isModule && tenant !== undefined && { tenant }) }, io);
 }
 
-/** An export of the user's own module. */
-async function loadNamed(url: string | undefined, folder: string): Promise<unknown> {
+/** A Genkit instance or an agent that the user's own module exports. */
+async function loadAgents(url: string | undefined, folder: string): Promise<InspectorOptions['agents']> {
   if (url === undefined) return undefined;
   const place = parseStoreUrl(url, folder);
-  if (place.kind === 'module') return loadExport(place, folder);
-  throw new WrongUse(`'${url}' is no export of a module. Write, say, ./app.ts#ai`);
-}
-
-/** Makes a list of a single agent. */
-function asAgents(found: unknown): NonNullable<InspectorOptions['agents']> {
-  const isAgent = typeof (found as { run?: unknown }).run === 'function' && !('registry' in (found as object));
-  return (isAgent ? [found] : found) as NonNullable<InspectorOptions['agents']>;
+  if (place.kind !== 'module') throw new WrongUse(`'${url}' is no export of a module. Write, say, ./app.ts#ai`);
+  const found = (await loadExport(place, folder)) as AgentSource & ServedAgent;
+  if (found.registry) return found;
+  if (found.getSnapshotDataAction) return [found];
+  throw new WrongUse(`'${url}' is neither a Genkit instance nor an agent.`);
 }
 
 /** @throws Problem when the port is taken. */

@@ -1,7 +1,7 @@
 import type { ActionContext } from 'genkit';
 import type { SessionStore } from 'genkit/beta';
 import type { MemoryManager } from '../memory/manager.ts';
-import type { ServedAgents } from '../server/request/routes.ts';
+import { isAgent, isSource, type ServedAgents } from '../server/request/routes.ts';
 import { checkOptions, isBoolean, isFunction, isString, isWhole, type OptionCheck } from '../store/check-options.ts';
 
 /** Options of `inspector`. */
@@ -42,7 +42,11 @@ const isManager: OptionCheck = (value) =>
     : 'a memory manager. For a memory store, pass memoryManager(ai, { store, worker: false })';
 
 const isAgents: OptionCheck = (value) =>
-  typeof value === 'object' && value !== null ? undefined : 'agents, in a list or by name, or a Genkit instance';
+  typeof value === 'object' &&
+  value !== null &&
+  (isSource(value as ServedAgents) || Object.values(value).every(isAgent))
+    ? undefined
+    : 'agents, in a list or by name, or a Genkit instance';
 
 const isContext: OptionCheck = (value) =>
   typeof value === 'function' || (typeof value === 'object' && value !== null) ? undefined : 'an object or a function';

@@ -174,7 +174,9 @@ describe('another try from a snapshot', () => {
     }
     expect(scripted.requests).toHaveLength(1);
     const messages = [message('two')];
-    await store.saveSnapshot('stopped', () => turn('s', { status: 'aborted', parentId: snapshotId!, state: { messages } }));
+    await store.saveSnapshot('stopped', () =>
+      turn('s', { status: 'aborted', parentId: snapshotId!, state: { messages } }),
+    );
     const again = await visitor.post('fork', { agent: 'support', snapshotId: 'stopped' });
     expect(again.finishReason).toBe('stop');
     expect(textsOf(scripted.requests.at(-1)!.messages)).toEqual(['two']);

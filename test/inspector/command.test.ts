@@ -101,5 +101,22 @@ describe('inspect', () => {
     expect(await runCli(['inspect', `file:${folder}`, '--port', 'x'])).toMatchObject({ code: 2 });
     const noExport = await runCli(['inspect', `file:${folder}`, '--agents', 'file:x']);
     expect(noExport).toMatchObject({ code: 2, err: expect.stringContaining('no export of a module') });
+    // A command that starts nevertheless ends as soon as it prints its address.
+    const refused = (...args: string[]) => {
+      const started = new AbortController();
+      return runCli(['inspect', `file:${folder}`, ...args], { signal: started.signal, onText: () => started.abort() });
+    };
+    const two = await refused('--store', 'file:other');
+    expect(two).toMatchObject({ code: 2, err: expect.stringContaining('Name one store') });
+    writeFileSync(
+      join(folder, 'other.mjs'),
+      'export const number = 5; export const object = {}; export const tool = { run() {}, __action: { name: "tool" } };',
+    );
+    for (const name of ['number', 'object', 'tool']) {
+      const agents = `${join(folder, 'other.mjs')}#${name}`;
+      const ran = await refused('--port', '0', '--agents', agents);
+      const err = expect.stringContaining(`'${agents}' is neither a Genkit instance nor an agent`);
+      expect(ran).toMatchObject({ code: 2, err });
+    }
   });
 });

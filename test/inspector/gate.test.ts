@@ -402,5 +402,6 @@ describe('mounted in a server of its own', () => {
     expect(() => agentRuntime({ inspector: { path: '/inspect' } })).toThrow('give a store');
     expect(() => agentRuntime({ store, inspector: { path: 'inspect' } })).toThrow("such as '/inspect'");
     expect(() => inspector({ store, readonly: true } as never)).toThrow('readOnly');
+    expect(() => inspector({ store, agents: { tool: { run() {} } } } as never)).toThrow('agents must be agents');
   });
 });
