@@ -1,7 +1,7 @@
 import type { ActionContext } from 'genkit';
 import type { SessionStore } from 'genkit/beta';
 import type { MemoryManager } from '../memory/manager.ts';
-import { isAgent, isSource, type ServedAgents } from '../server/request/routes.ts';
+import type { ServedAgent, ServedAgents } from '../server/request/routes.ts';
 import { checkOptions, isBoolean, isFunction, isString, isWhole, type OptionCheck } from '../store/check-options.ts';
 
 /** Options of `inspector`. */
@@ -41,10 +41,10 @@ const isManager: OptionCheck = (value) =>
     ? undefined
     : 'a memory manager. For a memory store, pass memoryManager(ai, { store, worker: false })';
 
+const isAgent = (value: Partial<ServedAgent> | null) => typeof value?.getSnapshotDataAction?.run === 'function';
+
 const isAgents: OptionCheck = (value) =>
-  typeof value === 'object' &&
-  value !== null &&
-  (isSource(value as ServedAgents) || Object.values(value).every(isAgent))
+  typeof value === 'object' && value !== null && ('registry' in value || Object.values(value).every(isAgent))
     ? undefined
     : 'agents, in a list or by name, or a Genkit instance';
 

@@ -91,7 +91,7 @@ export function layRoutes(agents: ServedAgents, basePath: string): FindRoute {
   };
 }
 
-export function isSource(agents: ServedAgents): agents is AgentSource {
+function isSource(agents: ServedAgents): agents is AgentSource {
   const { registry } = agents as Partial<AgentSource>;
   return typeof registry?.lookupAction === 'function';
 }
@@ -153,14 +153,11 @@ export function noSuchPath(): Refusal {
   return new Refusal(404, 'NOT_FOUND', 'There is no agent at this path.', { details: { reason: 'NO_SUCH_PATH' } });
 }
 
-export function isAgent(value: ServedAgent | null | undefined): value is ServedAgent {
-  return [value, value?.getSnapshotDataAction, value?.abortAgentAction].every(
+function mustBeAgent(name: string | undefined, agent: ServedAgent | undefined): asserts agent is ServedAgent {
+  const isAgent = [agent, agent?.getSnapshotDataAction, agent?.abortAgentAction].every(
     (action) => typeof action?.run === 'function',
   );
-}
-
-function mustBeAgent(name: string | undefined, agent: ServedAgent | undefined): asserts agent is ServedAgent {
-  if (!isAgent(agent) || !name) {
+  if (!isAgent || !name) {
     throw invalidArgument(
       `${name ? `"${name}"` : 'The value'} is not an agent. Pass agents that defineAgent() returned, in a list or a record.`,
     );
