@@ -24,6 +24,13 @@ export interface InspectorSetting {
   folder(): Promise<string>;
   /** Starts an inspector, and opens its page in a browser of its own. Both end with the file. */
   open(options: InspectorOptions, look?: Look & { place?: string }): Promise<InspectorPage>;
+  /** The same, with a server that can be stopped and, with new keys, started again at its address. */
+  openServed(options: InspectorOptions): Promise<{
+    inspector: InspectorPage;
+    stop(): Promise<void>;
+    /** Returns an address with a token. */
+    start(): Promise<string>;
+  }>;
 }
 
 export function describeInspector(name: string, tests: (setting: InspectorSetting) => void): void {
@@ -45,7 +52,21 @@ export function describeInspector(name: string, tests: (setting: InspectorSettin
       await Promise.all(ends.map((end) => end()));
     });
 
+    const openServed: InspectorSetting['openServed'] = async (options) => {
+      let served = await openInspector(options);
+      ends.push(() => served.close());
+      return {
+        inspector: await InspectorPage.open(browser, served.address()),
+        stop: () => served.close(),
+        start: async () => {
+          served = await openInspector(options, Number(new URL(served.origin).port));
+          return served.address();
+        },
+      };
+    };
+
     tests({
+      openServed,
       folder: async () => {
         const made = await mkdtemp(join(tmpdir(), 'inspector-'));
         ends.push(() => rm(made, { recursive: true, force: true }));

@@ -106,7 +106,10 @@ function parse({ status, text }: RawAnswer): unknown {
 }
 
 /** An inspector on a free port, and a visitor. */
-export async function open(options: InspectorOptions): Promise<{
+export async function open(
+  options: InspectorOptions,
+  port?: number,
+): Promise<{
   visitor: Visitor;
   origin: string;
   /** A new address with a token. */
@@ -114,7 +117,7 @@ export async function open(options: InspectorOptions): Promise<{
   close: () => Promise<void>;
 }> {
   const inspect = inspector(options);
-  const running = await listen(nodeListener(inspect));
+  const running = await listen(nodeListener(inspect), port);
   const address = () => inspect.address(running.url);
   return {
     visitor: await Visitor.open(address()),

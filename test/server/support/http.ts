@@ -13,14 +13,14 @@ export interface Running {
   stop: () => Promise<void>;
 }
 
-export async function listen(listener: RequestListener): Promise<Running> {
+/** @param port Default: one that is free. */
+export async function listen(listener: RequestListener, port = 0): Promise<Running> {
   const server: Server = createServer(listener);
   await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
+    server.listen(port, '127.0.0.1', resolve);
   });
-  const { port } = server.address() as AddressInfo;
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

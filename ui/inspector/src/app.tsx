@@ -1,6 +1,7 @@
-import { lazy, Suspense, useMemo, useState } from 'react';
+import { lazy, Suspense, useEffect, useMemo, useState } from 'react';
 import type { InspectorStart } from '../../../src/inspector/api.ts';
 import { useRead } from './api/use-read.ts';
+import { ConnectionNotice } from './components/connection-notice.tsx';
 import { Failure } from './components/failure.tsx';
 import { Guard } from './components/guard.tsx';
 import { TopBar } from './components/top-bar.tsx';
@@ -25,14 +26,26 @@ export function App() {
     return { asks: isList ? queryOf(query) : { tenant: query['tenant'], limit: 1 }, isList };
   });
   const { data, error, again } = useRead('start', first.asks);
-  if (error) return <Failure facts={error} onRetry={again} />;
-  if (!data) return <p className="loading">Loading…</p>;
-  return <Opened start={data} hash={hash} hasList={first.isList} />;
+  return (
+    <>
+      {data ? (
+        <Opened start={data} hash={hash} hasList={first.isList} />
+      ) : error ? (
+        <Failure facts={error} onRetry={again} />
+      ) : (
+        <p className="loading">Loading…</p>
+      )}
+      <ConnectionNotice />
+    </>
+  );
 }
 
 function Opened({ start, hash, hasList }: { start: InspectorStart; hash: string; hasList: boolean }) {
   const page = useMemo(() => pageOf(start.info, hash), [start.info, hash]);
   const [view, id] = page.place.path;
+  // Only the view that the page begins with: later ones would show old data.
+  const [first, setFirst] = useState<InspectorStart | undefined>(hasList ? start : undefined);
+  useEffect(() => setFirst(undefined), []);
   // A view of another tenant, or of another session, begins anew.
   const key = `${page.tenant} ${view} ${id}`;
   return (
@@ -52,7 +65,7 @@ function Opened({ start, hash, hasList }: { start: InspectorStart; hash: string;
             ) : view === 'memory' ? (
               <MemoryView />
             ) : (
-              <SessionsView first={hasList ? start : undefined} />
+              <SessionsView first={first} />
             )}
           </Suspense>
         </Guard>

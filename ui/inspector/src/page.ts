@@ -14,7 +14,7 @@ export interface Page {
   set: (query: Readonly<Record<string, string | undefined>>, how?: 'push' | 'replace') => void;
 }
 
-const PageContext = createContext<Page | undefined>(undefined);
+export const PageContext = createContext<Page | undefined>(undefined);
 
 export const PageProvider = PageContext.Provider;
 

@@ -6,6 +6,8 @@ import type {
   InspectorWrites,
 } from '../../../../src/inspector/api.ts';
 
+import { setConnection } from './connection.ts';
+
 export type ReadName = keyof InspectorReads;
 export type Asks<N extends ReadName> = InspectorReads[N]['asks'];
 export type Answers<N extends ReadName> = InspectorReads[N]['answers'];
@@ -31,7 +33,7 @@ export function addressOf(name: string, asks: object): string {
 }
 
 export async function read<N extends ReadName>(name: N, asks: Asks<N>, signal?: AbortSignal): Promise<Answers<N>> {
-  return answerOf(await fetch(addressOf(name, asks), { signal }));
+  return answerOf(await request(addressOf(name, asks), { signal }));
 }
 
 export async function write<N extends keyof InspectorWrites>(
@@ -39,7 +41,23 @@ export async function write<N extends keyof InspectorWrites>(
   body: InspectorWrites[N]['asks'],
 ): Promise<InspectorWrites[N]['answers']> {
   const headers = { 'content-type': 'application/json' };
-  return answerOf(await fetch(`api/${name}`, { method: 'POST', headers, body: JSON.stringify(body) }));
+  return answerOf(await request(`api/${name}`, { method: 'POST', headers, body: JSON.stringify(body) }));
+}
+
+/** Finds out whether the server answers: a stream or a part of the page that can't be loaded does not tell why. */
+export async function checkConnection(): Promise<void> {
+  await request('api/', {}).catch(() => {});
+}
+
+async function request(address: string, init: RequestInit): Promise<Response> {
+  try {
+    const response = await fetch(address, init);
+    setConnection(response.status === 401 ? 'ended' : 'open');
+    return response;
+  } catch (error) {
+    if (!init.signal?.aborted) setConnection('lost');
+    throw error;
+  }
 }
 
 async function answerOf<T>(response: Response): Promise<T> {

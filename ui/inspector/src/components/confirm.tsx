@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { InspectorError } from '../../../../src/inspector/api.ts';
 import { factsOf } from '../api/requests.ts';
+import { usePage } from '../page.ts';
 import { Failure } from './failure.tsx';
 
 interface Props {
@@ -31,6 +32,7 @@ export function Confirmed({ action, className, children, onYes }: Props) {
 }
 
 function Question({ action, children, onYes, onEnd }: Omit<Props, 'className'> & { onEnd: () => void }) {
+  const { tenant } = usePage();
   const dialog = useRef<HTMLDialogElement>(null);
   const [isBusy, setIsBusy] = useState(false);
   const [error, setError] = useState<InspectorError>();
@@ -53,6 +55,7 @@ function Question({ action, children, onYes, onEnd }: Omit<Props, 'className'> &
     <dialog ref={dialog} aria-label={action} onClose={onEnd}>
       <h2>{action}?</h2>
       <div className="question">{children}</div>
+      {tenant && <p>Tenant: {tenant}</p>}
       {error && <Failure facts={error} />}
       <p className="choices">
         <button type="button" onClick={onEnd}>

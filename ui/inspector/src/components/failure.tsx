@@ -1,6 +1,8 @@
+import { useContext } from 'react';
 import type { InspectorError } from '../../../../src/inspector/api.ts';
 import { Folded } from '../../../components/folded.tsx';
 import { Json } from '../../../components/json.tsx';
+import { PageContext } from '../page.ts';
 
 interface Props {
   facts: InspectorError;
@@ -11,12 +13,20 @@ interface Props {
 
 /** What went wrong, with all that is known of it. */
 export function Failure({ facts: { status, message, details }, onRetry, title }: Props) {
+  const page = useContext(PageContext);
+  const errorId = (details as { errorId?: unknown } | undefined)?.errorId;
   return (
     <div className="failure" role="alert">
       <p>
         <strong>{title ?? status}</strong> {title && <code>{status}</code>}
       </p>
       <p className="said">{message}</p>
+      {typeof errorId === 'string' && (
+        <p>
+          The log of the process that ran the turn has the whole error under the id <code>{errorId}</code>.
+        </p>
+      )}
+      {page?.info.hasTenants && !page.tenant && <p>Name a tenant in the field above, if the store needs one.</p>}
       {details !== undefined && <Folded summary="Details">{() => <Json value={details} />}</Folded>}
       {onRetry && (
         <button type="button" onClick={onRetry}>

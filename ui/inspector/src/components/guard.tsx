@@ -1,4 +1,5 @@
 import { Component, type ReactNode } from 'react';
+import { checkConnection } from '../api/requests.ts';
 import { Failure } from './failure.tsx';
 
 interface Props {
@@ -23,9 +24,15 @@ export class Guard extends Component<Props, State> {
     if (of !== this.props.of && this.state.message !== undefined) this.setState({ message: undefined });
   }
 
+  /** It may be a part of the page that can't be loaded, because the server is gone. */
+  override componentDidCatch() {
+    void checkConnection();
+  }
+
   override render() {
     const { message } = this.state;
     if (message === undefined) return this.props.children;
-    return <Failure title="This can’t be shown." facts={{ status: 'UNKNOWN', message }} />;
+    const reload = () => location.reload();
+    return <Failure title="This can’t be shown." facts={{ status: 'UNKNOWN', message }} onRetry={reload} />;
   }
 }

@@ -1,4 +1,5 @@
 import { useState, type FormEvent } from 'react';
+import { hrefOf } from '../logic/place.ts';
 import { usePage } from '../page.ts';
 
 /** Where the page is, and what it looks at. */
@@ -30,18 +31,21 @@ export function TopBar() {
 
 function TenantField() {
   const { tenant = '' } = usePage();
-  const [draft, setDraft] = useState(tenant);
+  // Until it is confirmed, or left: the field names the tenant that the page shows.
+  const [typed, setTyped] = useState<string>();
   const choose = (event: FormEvent) => {
     event.preventDefault();
-    location.hash = `#/sessions${draft.trim() ? `?${new URLSearchParams({ tenant: draft.trim() })}` : ''}`;
+    if (typed !== undefined) location.hash = hrefOf(['sessions'], { tenant: typed.trim() });
+    setTyped(undefined);
   };
   return (
     <form className="tenant" onSubmit={choose}>
       <input
         aria-label="Tenant"
         placeholder="Tenant"
-        value={draft}
-        onChange={(event) => setDraft(event.target.value)}
+        value={typed ?? tenant}
+        onChange={(event) => setTyped(event.target.value)}
+        onBlur={() => setTyped(undefined)}
       />
     </form>
   );

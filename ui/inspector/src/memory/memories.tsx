@@ -39,7 +39,7 @@ export function Memories({ scope }: { scope: MemoryScopeId }) {
           Also those that no longer hold
         </label>
       )}
-      {error && <Failure facts={error} />}
+      {error && <Failure facts={error} onRetry={query ? search.again : list.again} />}
       {report && (
         <p className="empty">
           By words: {report.lexical}. By meaning: {report.semantic}.{report.deadlinePassed && ' The deadline passed.'}
@@ -146,6 +146,7 @@ interface MemoryList {
   isLoading: boolean;
   error?: InspectorError;
   more: () => void;
+  again: () => void;
 }
 
 /** Page by page, as the list is walked down. */
@@ -179,5 +180,6 @@ function useMemoryList(
     isLoading: first.isLoading,
     error: first.error ?? error,
     more,
+    again: first.again,
   };
 }

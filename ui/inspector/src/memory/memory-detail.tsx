@@ -1,6 +1,6 @@
 import { useState, type ReactNode } from 'react';
 import type { Memory, MemoryScopeId, MemorySource } from '../../../../src/inspector/api.ts';
-import { write } from '../api/requests.ts';
+import { factsOf, write } from '../api/requests.ts';
 import { useRead } from '../api/use-read.ts';
 import { Confirmed } from '../components/confirm.tsx';
 import { Failure } from '../components/failure.tsx';
@@ -24,7 +24,12 @@ export function MemoryDetail({ scope, onRemoved }: { scope: MemoryScopeId; onRem
   if (!data) return <p className="loading">Loading…</p>;
   const { memory, revisions } = data;
   const remove = async () => {
-    await write('memory/remove', { scope, id, confirm: id, tenant });
+    try {
+      await write('memory/remove', { scope, id, confirm: id, tenant });
+    } catch (failure) {
+      // Removed meanwhile.
+      if (factsOf(failure).status !== 'NOT_FOUND') throw failure;
+    }
     onRemoved();
   };
   const facts: (readonly [name: string, value: ReactNode])[] = [
@@ -97,7 +102,7 @@ interface SourceProps {
 function Source({ scope, id, index, source }: SourceProps) {
   const { tenant, href } = usePage();
   const [isOpen, setIsOpen] = useState(false);
-  const { data, error } = useRead('memory/source', isOpen ? { scope, id, source: index, tenant } : undefined);
+  const { data, error, again } = useRead('memory/source', isOpen ? { scope, id, source: index, tenant } : undefined);
   return (
     <li>
       <p>“{source.statement}”</p>
@@ -109,7 +114,7 @@ function Source({ scope, id, index, source }: SourceProps) {
           {isOpen ? 'Hide the messages' : 'Show the messages'}
         </button>
       )}
-      {error && <Failure facts={error} />}
+      {error && <Failure facts={error} onRetry={again} />}
       {isOpen && data && (
         <div className="source-messages">
           {data.messages ? (

@@ -1,4 +1,5 @@
-import type { SessionRow, SessionsPage } from '../../../../src/inspector/api.ts';
+import type { InspectorStart, SessionRow } from '../../../../src/inspector/api.ts';
+import { Heading } from '../components/heading.tsx';
 import { Failure } from '../components/failure.tsx';
 import { StatusMark } from '../components/status-mark.tsx';
 import { useDraft } from '../components/use-draft.ts';
@@ -11,18 +12,16 @@ import { AGES, hasConditions, queryOf } from './sessions-query.ts';
 import { useSessions } from './use-sessions.ts';
 
 /** All sessions, the one written last first. */
-export function SessionsView({ first }: { first: SessionsPage | undefined }) {
+export function SessionsView({ first }: { first: InspectorStart | undefined }) {
   const { place, href } = usePage();
   const query = queryOf(place.query);
-  const { lines, isLoading, hasMore, looked, error, more } = useSessions(query, first);
+  const { lines, isLoading, hasMore, looked, error, more, again } = useSessions(query, first);
   const now = useNow(10_000);
   return (
     <section className="list-view" aria-labelledby="view-title">
-      <h1 id="view-title" className="unseen">
-        Sessions
-      </h1>
+      <Heading className="unseen">Sessions</Heading>
       <Filters lines={lines} />
-      {error && <Failure facts={error} />}
+      {error && <Failure facts={error} onRetry={again} />}
       {!isLoading && lines.length === 0 && !error && (
         <div className="nothing">
           {hasConditions(query) ? (

@@ -1,5 +1,11 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
-import type { InspectorError, SessionRow, SessionsPage, SessionsQuery } from '../../../../src/inspector/api.ts';
+import type {
+  InspectorError,
+  InspectorStart,
+  SessionRow,
+  SessionsPage,
+  SessionsQuery,
+} from '../../../../src/inspector/api.ts';
 import { listen } from '../api/live.ts';
 import { factsOf, read } from '../api/requests.ts';
 import { hasConditions } from './sessions-query.ts';
@@ -12,6 +18,7 @@ export interface Sessions {
   looked: number;
   error?: InspectorError;
   more: () => void;
+  again: () => void;
 }
 
 interface Known extends Omit<SessionsPage, 'items'> {
@@ -20,7 +27,7 @@ interface Known extends Omit<SessionsPage, 'items'> {
 }
 
 /** The sessions that a query names, live. `first` is what the server said already. */
-export function useSessions(query: SessionsQuery, first: SessionsPage | undefined): Sessions {
+export function useSessions(query: SessionsQuery, first: InspectorStart | undefined): Sessions {
   const key = JSON.stringify(query);
   const asks = useMemo(() => JSON.parse(key) as SessionsQuery, [key]);
   const [known, setKnown] = useState<Known | undefined>(() => first && knownFrom(first));
@@ -73,11 +80,12 @@ export function useSessions(query: SessionsQuery, first: SessionsPage | undefine
     looked: known?.looked ?? 0,
     error: known?.error,
     more,
+    again: useCallback(() => void load(cursor), [load, cursor]),
   };
 }
 
-function knownFrom({ items, ...rest }: SessionsPage): Known {
-  return { ...rest, lines: items };
+function knownFrom({ items, looked, nextCursor, error }: SessionsPage & { error?: InspectorError }): Known {
+  return { lines: items, looked, nextCursor, error };
 }
 
 function withPage(before: Known, { items, looked, nextCursor }: SessionsPage): Known {

@@ -4,6 +4,7 @@ import { write } from '../api/requests.ts';
 import { useRead } from '../api/use-read.ts';
 import { Confirmed } from '../components/confirm.tsx';
 import { Failure } from '../components/failure.tsx';
+import { Heading } from '../components/heading.tsx';
 import { counted } from '../logic/words.ts';
 import { usePage } from '../page.ts';
 import { TreePane } from '../tree/tree-pane.tsx';
@@ -18,7 +19,7 @@ const MOST_KNOWN = 30;
 /** A session: its tree, and the snapshot that is selected, or the latest one. */
 export function SessionView({ sessionId }: { sessionId: string }) {
   const { info, place, tenant, href, set } = usePage();
-  const { layout, isLoading, isGone, error, latest, follow } = useTree(sessionId, tenant);
+  const { layout, isLoading, isGone, error, again: readTree, latest, follow } = useTree(sessionId, tenant);
   const { snapshot: wanted, from } = place.query;
   const selected = (wanted && layout.byId.get(wanted)) || layout.leaf;
   const compared = from ? layout.byId.get(from) : undefined;
@@ -40,12 +41,14 @@ export function SessionView({ sessionId }: { sessionId: string }) {
     location.hash = href(['sessions']);
   };
 
-  if (error && layout.byId.size === 0) return <Failure facts={error} title="The session can’t be read." />;
+  if (error && layout.byId.size === 0)
+    return <Failure facts={error} title="The session can’t be read." onRetry={readTree} />;
   if (isGone || (!isLoading && !selected))
     return (
       <div className="nothing">
         <p>
-          There is no session <code>{sessionId}</code> any more. <a href={href(['sessions'])}>All sessions</a>
+          There is no session <code>{sessionId}</code>
+          {isGone && ' any more'}. <a href={href(['sessions'])}>All sessions</a>
         </p>
       </div>
     );
@@ -53,7 +56,7 @@ export function SessionView({ sessionId }: { sessionId: string }) {
     <div className="session-view">
       <div className="session-head">
         <a href={href(['sessions'])}>Sessions</a>
-        <h1 className="id">{sessionId}</h1>
+        <Heading className="id">{sessionId}</Heading>
         {wanted && (
           <button type="button" className="quiet" title="Follow the latest turn" onClick={() => set({ snapshot: '' })}>
             Latest
@@ -77,6 +80,11 @@ export function SessionView({ sessionId }: { sessionId: string }) {
         onOpen={() => detail.current?.focus()}
       />
       <section className="detail" ref={detail} tabIndex={-1} aria-label="Snapshot" aria-busy={isReading}>
+        {wanted && selected && !isLoading && !layout.byId.has(wanted) && (
+          <p className="hint" role="status">
+            There is no snapshot <code>{wanted}</code> in this session: this is the latest turn.
+          </p>
+        )}
         {failure && <Failure facts={failure} title="The snapshot can’t be read." onRetry={again} />}
         {selected && view && <SnapshotPane placed={selected} layout={layout} view={view} isStale={isReading} />}
         {!view && !failure && <p className="loading">Loading…</p>}

@@ -9,6 +9,7 @@ export interface Tree {
   isLoading: boolean;
   isGone: boolean;
   error?: InspectorError;
+  again: () => void;
   /** The latest leaf as the server sent it, while `follow` is called with it. */
   latest?: SnapshotView;
   /** Begins to listen. With the leaf that is shown each new one comes by itself; `null`: another snapshot is shown. */
@@ -21,6 +22,7 @@ export function useTree(sessionId: string, tenant: string | undefined): Tree {
   const [isLoading, setIsLoading] = useState(true);
   const [isGone, setIsGone] = useState(false);
   const [error, setError] = useState<InspectorError>();
+  const [round, setRound] = useState(0);
   const [latest, setLatest] = useState<SnapshotView>();
   const [followed, follow] = useState<SnapshotView | null>();
 
@@ -28,6 +30,8 @@ export function useTree(sessionId: string, tenant: string | undefined): Tree {
     const stop = new AbortController();
     const load = async () => {
       let cursor: string | undefined;
+      setError(undefined);
+      setIsLoading(true);
       do {
         const page = await read('tree', { sessionId, tenant, cursor }, stop.signal);
         setNodes((before) => merged(before, page.nodes));
@@ -36,9 +40,9 @@ export function useTree(sessionId: string, tenant: string | undefined): Tree {
     };
     void load()
       .catch((failure: unknown) => !stop.signal.aborted && setError(factsOf(failure)))
-      .finally(() => setIsLoading(false));
+      .finally(() => !stop.signal.aborted && setIsLoading(false));
     return () => stop.abort();
-  }, [sessionId, tenant]);
+  }, [sessionId, tenant, round]);
 
   const layout = useMemo(() => layOut(nodes), [nodes]);
   const leafId = layout.leaf?.node.snapshotId;
@@ -76,7 +80,8 @@ export function useTree(sessionId: string, tenant: string | undefined): Tree {
     );
   }, [sessionId, tenant, isListening, isFollowing]);
 
-  return { layout, isLoading, isGone, error, latest, follow: useCallback((leaf) => follow(leaf), []) };
+  const again = useCallback(() => setRound((count) => count + 1), []);
+  return { layout, isLoading, isGone, error, again, latest, follow: useCallback((leaf) => follow(leaf), []) };
 }
 
 /** The server looks at so many beside the leaf. */

@@ -1,0 +1,17 @@
+import { useConnection } from '../api/connection.ts';
+
+/** Says that what is shown may be old, and what to do. */
+export function ConnectionNotice() {
+  const connection = useConnection();
+  if (connection === 'open') return undefined;
+  return (
+    <div className="notice" role="alert">
+      {connection === 'lost'
+        ? 'The inspector does not answer. Is its process still running? The page tries again.'
+        : 'The inspector was started again, and does not know this page any more. Reload: its terminal or log then shows an address that opens the page.'}
+      <button type="button" onClick={() => location.reload()}>
+        Reload
+      </button>
+    </div>
+  );
+}
