@@ -2,6 +2,8 @@
 import { defineAgent, genkit, InMemorySessionStore, z } from 'genkitx-agents';
 import type { InspectorOptions } from 'genkitx-agents/inspector';
 import { expect, it } from 'vitest';
+import { deferred } from '../../agent/support/helpers.ts';
+import { message, turn } from '../../inspector/support/sessions.ts';
 import type { InspectorPage } from './inspector-page.ts';
 import { describeInspector } from './setting.ts';
 
@@ -18,8 +20,10 @@ async function makeApp() {
       return 'removed';
     },
   );
+  const waits = deferred();
   ai.defineModel({ name: 'echo', apiVersion: 'v2' }, async ({ messages }) => {
     const { text, toolResponse } = messages.at(-1)!.content[0]!;
+    if (text === 'Slowly') await waits.promise;
     const toolRequest = { name: 'remove', ref: 'call-1', input: { id: 7 } };
     const said = toolResponse ? `It says ${String(toolResponse.output)}.` : `You said ${text}.`;
     return {
@@ -45,7 +49,7 @@ async function makeApp() {
     );
   };
   const options: InspectorOptions = { store, agents: [agent], pollIntervalMs: 200 };
-  return { options, removed, hello, waiting, tree };
+  return { options, removed, hello, waiting, waits, tree, agent, store };
 }
 
 async function tryAgain(inspector: InspectorPage, way: string, text?: string): Promise<void> {
@@ -101,6 +105,74 @@ describeInspector('trying again', (setting) => {
     await page.getByRole('heading', { name: 'Turn 1', exact: true }).waitFor();
     expect(await page.getByRole('radio', { name: 'After Turn 1' }).isChecked()).toBe(true);
     await expect.poll(() => page.getByRole('radio').count()).toBe(1);
+  });
+
+  it('says what the branch is for the user, who goes on from it', async () => {
+    const { options, hello, agent } = await makeApp();
+    const inspector = await setting.open(options, { place: `#/session/s?snapshot=${hello}&tab=fork` });
+    await inspector.detail
+      .getByText(/latest branch of the session: its user goes on from it.*can be remembered/)
+      .waitFor();
+    await tryAgain(inspector, 'After Turn 1', 'Wait');
+    await inspector.sees('You said Wait.');
+    const next = await agent.loadChat({ sessionId: 's' });
+    expect(next.messages.at(-1)!.content[0]!.text).toBe('You said Wait.');
+  });
+
+  it('needs a message, unless it answers a tool or runs an aborted turn again', async () => {
+    const { options, waiting, store } = await makeApp();
+    const state = (await store.getSnapshot({ snapshotId: waiting }))!.state!;
+    const messages = [...state.messages!.slice(0, -1), message('Stopped')];
+    await store.saveSnapshot('stopped', () => turn('s', { status: 'aborted', state: { messages } }));
+    const inspector = await setting.open(options, { place: `#/session/s?snapshot=${waiting}&tab=fork` });
+    const { page } = inspector;
+    const run = inspector.button('Run');
+    await run.waitFor();
+    for (const [way, text, isDisabled] of [
+      ['In place of Turn 2', undefined, true],
+      ['In place of Turn 2', ' ', true],
+      ['In place of Turn 2', 'Wait', false],
+      ['After Turn 2', '', true],
+      ['Approve remove', undefined, false],
+      ['Deny remove', undefined, false],
+    ] as const) {
+      await page.getByRole('radio', { name: way }).check();
+      if (text !== undefined) await page.getByRole('textbox', { name: 'Message' }).fill(text);
+      expect(await run.isDisabled(), `${way}: ${text}`).toBe(isDisabled);
+    }
+    await inspector.goTo('#/session/s?snapshot=stopped&tab=fork');
+    await tryAgain(inspector, 'After Turn 1');
+    await inspector.sees('You said Stopped.');
+    expect(inspector.complaints).toEqual([]);
+  });
+
+  it('keeps what was written, and a turn that runs, while other parts of the page are looked at', async () => {
+    const { options, waiting, waits, tree } = await makeApp();
+    const before = await tree();
+    const inspector = await setting.open(options, { place: `#/session/s?snapshot=${waiting}&tab=fork` });
+    const { page } = inspector;
+    const lookAround = async () => {
+      await inspector.tab('Conversation').click();
+      await inspector.view('Runs').click();
+      await page.getByRole('heading', { name: 'Background runs' }).waitFor();
+      await inspector.goTo(`#/session/s?snapshot=${waiting}&tab=fork`);
+      await page.getByRole('textbox', { name: 'Message' }).waitFor();
+    };
+    await page.getByRole('radio', { name: 'In place of Turn 2' }).check();
+    await page.getByRole('textbox', { name: 'Message' }).fill('Slowly');
+    await lookAround();
+    expect(await page.getByRole('textbox', { name: 'Message' }).inputValue()).toBe('Slowly');
+    await inspector.button('Run').click();
+    await inspector.button('Running…').waitFor();
+    await lookAround();
+    expect(await inspector.button('Running…').isDisabled()).toBe(true);
+    waits.resolve();
+    await inspector.sees('You said Slowly.');
+    expect(await tree()).toHaveLength(before.length + 1);
+    // The next one begins with nothing.
+    await inspector.tab('Try again').click();
+    expect(await page.getByRole('textbox', { name: 'Message' }).inputValue()).toBe('');
+    expect(inspector.complaints).toEqual([]);
   });
 
   it('a read-only inspector shows the tool that waits and no way to answer, and its server refuses', async () => {

@@ -1,4 +1,4 @@
-import { useRef, type KeyboardEvent } from 'react';
+import { useEffect, useRef, type KeyboardEvent } from 'react';
 
 interface TabListProps {
   tabs: readonly (readonly [id: string, name: string])[];
@@ -9,6 +9,9 @@ interface TabListProps {
 /** Names of parts, one of which is shown. Arrows walk through them. */
 export function TabList({ tabs, current, onChoose }: TabListProps) {
   const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    list.current?.querySelector(`#tab-${current}`)?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [current]);
   const onKeyDown = ({ key }: KeyboardEvent) => {
     const side = key === 'ArrowRight' ? 1 : key === 'ArrowLeft' ? -1 : 0;
     const next = tabs[tabs.findIndex(([id]) => id === current) + side]?.[0];

@@ -2,6 +2,7 @@ import { useCallback, useMemo, useState } from 'react';
 import type { MemoryScopeId } from '../../../../src/inspector/api.ts';
 import { useRead } from '../api/use-read.ts';
 import { Failure } from '../components/failure.tsx';
+import { Heading } from '../components/heading.tsx';
 import { TabList } from '../components/tab-list.tsx';
 import { usePage } from '../page.ts';
 import { DeadLetters } from './dead-letters.tsx';
@@ -46,7 +47,7 @@ export function MemoryView() {
     );
   return (
     <div className="memory">
-      <h1 className="unseen">Memory</h1>
+      <Heading className="unseen">Memory</Heading>
       <section className="memory-list" aria-label="Memories of a scope">
         <p className="scope">
           <select aria-label="Scope" value={key} onChange={(event) => choose(event.target.value)}>
@@ -64,9 +65,11 @@ export function MemoryView() {
           )}
         </p>
         <TabList tabs={TABS} current={tab} onChoose={(id) => set({ tab: id, id: '' })} />
-        {known && tab === 'memories' && <Memories key={`${key} ${round}`} scope={known} />}
-        {known && tab === 'quarantine' && <Quarantine scope={known} />}
-        {tab === 'dead' && <DeadLetters />}
+        <div className="memory-panel" role="tabpanel" id="panel" aria-labelledby={`tab-${tab}`}>
+          {known && tab === 'memories' && <Memories key={`${key} ${round}`} scope={known} />}
+          {known && tab === 'quarantine' && <Quarantine scope={known} />}
+          {tab === 'dead' && <DeadLetters />}
+        </div>
       </section>
       {known && tab === 'memories' && (
         <MemoryDetail

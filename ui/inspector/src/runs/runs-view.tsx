@@ -4,6 +4,7 @@ import { write } from '../api/requests.ts';
 import { useRead } from '../api/use-read.ts';
 import { Confirmed } from '../components/confirm.tsx';
 import { Failure } from '../components/failure.tsx';
+import { Heading } from '../components/heading.tsx';
 import { StatusMark } from '../components/status-mark.tsx';
 import type { Mark } from '../logic/status.ts';
 import { counted, time } from '../logic/words.ts';
@@ -36,7 +37,7 @@ export function RunsView() {
   const groups = STATES.map((state) => [...state, data?.items.filter((run) => run.state === state[0]) ?? []] as const);
   return (
     <section className="runs" aria-labelledby="view-title">
-      <h1 id="view-title">Background runs</h1>
+      <Heading>Background runs</Heading>
       {error && <Failure facts={error} onRetry={again} />}
       {data?.items.length === 0 && <p className="empty">There are none among the sessions that were written last.</p>}
       {groups

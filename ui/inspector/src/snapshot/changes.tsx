@@ -3,9 +3,9 @@ import { useRead } from '../api/use-read.ts';
 import { Failure } from '../components/failure.tsx';
 import { markOf } from '../logic/status.ts';
 import type { PlacedNode, TreeLayout } from '../logic/tree-layout.ts';
-import { counted } from '../logic/words.ts';
+import { count, counted } from '../logic/words.ts';
 import { usePage } from '../page.ts';
-import { turnName } from '../tree/turn-box.tsx';
+import { branchTurnName } from '../tree/turn-box.tsx';
 import { Messages } from './conversation.tsx';
 import { Change } from './value-history.tsx';
 
@@ -46,7 +46,7 @@ export function Changes({ placed, layout }: { placed: PlacedNode; layout: TreeLa
 
 function nameOf(placed: PlacedNode | undefined): string {
   const waits = placed && markOf(placed.node) === 'waiting' ? ', which waits for an answer' : '';
-  return `${turnName(placed)}${waits}${placed && placed.lane > 0 ? ` of branch ${placed.lane + 1}` : ''}`;
+  return `${branchTurnName(placed)}${waits}`;
 }
 
 interface DiffProps {
@@ -62,7 +62,9 @@ function Diff({ diff: { messages, custom, artifacts }, isStale, names }: DiffPro
     <div className="diff" aria-busy={isStale} data-stale={isStale}>
       <Values title="State" changes={custom} none="The state is the same." />
       <h3>Messages</h3>
-      {same > 0 && <p className="empty">The first {counted(same, 'message')} are the same.</p>}
+      {same > 0 && (
+        <p className="empty">The first {same === 1 ? 'message is' : `${count(same)} messages are`} the same.</p>
+      )}
       <div className={isBoth ? 'sides both' : 'sides'}>
         {removed.length > 0 && (
           <section className="side removed" aria-label={`Only in ${names[0]}`}>

@@ -1,30 +1,23 @@
-import { useState, type FormEvent } from 'react';
-import type { InspectorError, SnapshotView } from '../../../../src/inspector/api.ts';
+import type { FormEvent } from 'react';
+import type { SnapshotView } from '../../../../src/inspector/api.ts';
 import { factsOf, write } from '../api/requests.ts';
 import { Failure } from '../components/failure.tsx';
 import { markOf } from '../logic/status.ts';
-import type { PlacedNode, TreeLayout } from '../logic/tree-layout.ts';
+import type { PlacedNode } from '../logic/tree-layout.ts';
 import { usePage } from '../page.ts';
 import { turnName } from '../tree/turn-box.tsx';
+import { useAttempt, type Way } from './attempts.ts';
 
 interface Props {
   placed: PlacedNode;
-  layout: TreeLayout;
   view: SnapshotView;
 }
 
-/** `instead` of the turn or `after` it, or by an answer to the tools that wait at its end. */
-type Way = 'instead' | 'after' | 'approve' | 'deny';
-
 /** Continues from the snapshot, or says something else in its turn: a branch, shown beside this one. */
-export function Fork({ placed, layout, view }: Props) {
-  const { info, tenant, set } = usePage();
-  const [agent, setAgent] = useState(info.agents[0]!);
-  const [chosen, choose] = useState<Way>();
-  const [text, setText] = useState('');
-  const [model, setModel] = useState('');
-  const [isBusy, setIsBusy] = useState(false);
-  const [error, setError] = useState<InspectorError>();
+export function Fork({ placed, view }: Props) {
+  const { info, place, tenant, set } = usePage();
+  const [attempt, change] = useAttempt(`${tenant} ${place.path.join('/')}`);
+  const { agent = info.agents[0]!, way: chosen, text, model = '', isBusy = false, error } = attempt;
   // For a moment the view is still that of the snapshot before.
   const waiting = markOf(placed.node) === 'waiting' && waitingIn(view);
   const ways: [way: Way, words: string][] = [];
@@ -34,26 +27,26 @@ export function Fork({ placed, layout, view }: Props) {
   // What was chosen for another snapshot may be no way to go on from this one.
   const way = ways.some(([name]) => name === chosen) ? chosen : ways[0]![0];
   const begin = way === 'instead' ? placed.parent : placed;
+  const isSaid = way === 'instead' || way === 'after';
+  const isReady = !isSaid || text.trim() !== '' || begin?.node.status === 'aborted';
 
   const run = async (event: FormEvent) => {
     event.preventDefault();
-    setIsBusy(true);
-    setError(undefined);
+    change({ isBusy: true, error: undefined });
     try {
       const result = await write('fork', {
         tenant,
         agent,
         snapshotId: begin?.node.snapshotId,
         text: (way !== 'approve' && text.trim()) || undefined,
-        answer: way === 'approve' || way === 'deny' ? way : undefined,
+        answer: isSaid ? undefined : way,
         model: model.trim() || undefined,
       });
-      setError(result.error);
+      change(result.error ? { isBusy: false, error: result.error } : undefined);
       if (result.snapshotId) set({ snapshot: result.snapshotId, from: placed.node.snapshotId, tab: 'changes' }, 'push');
     } catch (failure) {
-      setError(factsOf(failure));
+      change({ isBusy: false, error: factsOf(failure) });
     }
-    setIsBusy(false);
   };
   return (
     <form className="fork" onSubmit={(event) => void run(event)}>
@@ -61,7 +54,7 @@ export function Fork({ placed, layout, view }: Props) {
         <legend>Where</legend>
         {ways.map(([name, words]) => (
           <label key={name}>
-            <input type="radio" name="where" checked={way === name} onChange={() => choose(name)} />
+            <input type="radio" name="where" checked={way === name} onChange={() => change({ way: name })} />
             {words}
           </label>
         ))}
@@ -72,13 +65,13 @@ export function Fork({ placed, layout, view }: Props) {
           rows={3}
           value={text}
           disabled={way === 'approve'}
-          onChange={(event) => setText(event.target.value)}
+          onChange={(event) => change({ text: event.target.value })}
         />
       </label>
       <div className="pair">
         <label>
           Agent
-          <select value={agent} onChange={(event) => setAgent(event.target.value)}>
+          <select value={agent} onChange={(event) => change({ agent: event.target.value })}>
             {info.agents.map((name) => (
               <option key={name}>{name}</option>
             ))}
@@ -86,16 +79,23 @@ export function Fork({ placed, layout, view }: Props) {
         </label>
         <label>
           Model
-          <input placeholder="The agent’s own" value={model} onChange={(event) => setModel(event.target.value)} />
+          <input
+            placeholder="The agent’s own"
+            value={model}
+            onChange={(event) => change({ model: event.target.value })}
+          />
         </label>
       </div>
       <p className="empty">
-        The turn runs in your app, with its tools. The branches of{' '}
-        {layout.byId.size === 1 ? 'the session' : 'this session'} stay as they are.
+        Another model is refused unless the agent’s <code>turnOverrides.models</code> has it.
+      </p>
+      <p className="empty">
+        The turn runs in your app, with its tools. It becomes the latest branch of the session: its user goes on from
+        it, and what is said in it can be remembered. The other branches stay as they are.
       </p>
       {error && <Failure facts={error} title="The turn failed." />}
       <p className="choices">
-        <button type="submit" className="primary" disabled={isBusy}>
+        <button type="submit" className="primary" disabled={isBusy || !isReady}>
           {isBusy ? 'Running…' : 'Run'}
         </button>
       </p>

@@ -32,7 +32,10 @@ function SeenText({ seen: { report, summary, ranges }, view: { messages } }: { s
       {report ? (
         <ContextReport report={report} summary={summary} messages={messages} />
       ) : (
-        <p>The agent has no context window: the model was sent the whole conversation, as it is.</p>
+        <p>
+          Without a context window the model is sent the whole conversation. Instructions and memories, if the agent has
+          them, are not recorded.
+        </p>
       )}
       {ranges.length > 0 && (
         <>

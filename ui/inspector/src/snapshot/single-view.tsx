@@ -1,6 +1,7 @@
 import { useMemo } from 'react';
 import { useRead } from '../api/use-read.ts';
 import { Failure } from '../components/failure.tsx';
+import { Heading } from '../components/heading.tsx';
 import { layOut } from '../logic/tree-layout.ts';
 import { usePage } from '../page.ts';
 import { SnapshotPane } from './snapshot-pane.tsx';
@@ -15,6 +16,7 @@ export function SingleView({ snapshotId }: { snapshotId: string }) {
   const { parentId } = data.node;
   return (
     <section className="detail single" aria-label="Snapshot">
+      <Heading className="unseen">{snapshotId}</Heading>
       {parentId && (
         <p>
           It continues <a href={href(['snapshot', parentId])}>{parentId}</a>.

@@ -57,7 +57,7 @@ export function SnapshotPane({ placed, layout, view, isStale }: Props) {
     artifacts: () => <Artifacts artifacts={view.artifacts} />,
     seen: () => <Seen view={view} />,
     changes: () => <Changes placed={placed} layout={layout} />,
-    fork: () => <Fork placed={placed} layout={layout} view={view} />,
+    fork: () => <Fork placed={placed} view={view} />,
     facts: () => <Facts view={view} placed={placed} />,
   };
   return (

@@ -55,15 +55,14 @@ function Pane({ layout, isLoading, selected, compared, onSelect, onOpen }: Props
   return (
     <section className="tree-pane" aria-label="Tree">
       <Legend layout={layout} isLoading={isLoading} selected={selected} onSelect={onSelect} />
-      <div
-        className="tree"
-        role="tree"
-        tabIndex={0}
-        aria-label="Snapshots. Arrows walk, Enter opens."
-        aria-activedescendant={selected && `node-${selected.node.snapshotId}`}
-        onKeyDown={onKeyDown}
-      >
-        <TreePicture layout={layout} selected={selected} compared={compared} onSelect={onSelect} />
+      <div className="tree">
+        <TreePicture
+          layout={layout}
+          selected={selected}
+          compared={compared}
+          onSelect={onSelect}
+          onKeyDown={onKeyDown}
+        />
       </div>
     </section>
   );

@@ -7,7 +7,7 @@ import {
   ViewportPortal,
   type ReactFlowState,
 } from '@xyflow/react';
-import { useCallback, useEffect, useMemo, useRef, type MouseEvent } from 'react';
+import { useCallback, useEffect, useMemo, useRef, type KeyboardEvent, type MouseEvent } from 'react';
 import { wayTo, type PlacedNode, type TreeLayout } from '../logic/tree-layout.ts';
 import { BOX, cornerOf, GRID, inSight, lineTo, marksOf, windowOf } from '../logic/tree-paths.ts';
 import { TurnBox, type TurnBoxNode } from './turn-box.tsx';
@@ -17,6 +17,7 @@ interface Props {
   selected: PlacedNode | undefined;
   compared: PlacedNode | undefined;
   onSelect: (placed: PlacedNode) => void;
+  onKeyDown: (event: KeyboardEvent) => void;
 }
 
 const NODE_TYPES = { turn: TurnBox };
@@ -25,6 +26,8 @@ const READABLE_ZOOM = 0.55;
 /** 10,000 turns in a row fit on a screen. */
 const MIN_ZOOM = 0.001;
 const MARGIN_PX = 24;
+/** The width of the buttons for the zoom. */
+const CONTROLS_PX = 30;
 /** More boxes than this are drawn as marks, so that the page stays small. */
 const MOST_BOXES = 44;
 
@@ -35,7 +38,7 @@ const sightOf = ({ transform: [x, y, zoom], width, height }: ReactFlowState): st
 };
 
 /** Draws what is in sight: boxes that can be read, or marks from afar; all lines are one element. */
-export function TreePicture({ layout, selected, compared, onSelect }: Props) {
+export function TreePicture({ layout, selected, compared, onSelect, onKeyDown }: Props) {
   const [firstRow, lastRow, firstLane, lastLane, zoom] = JSON.parse(useStore(sightOf)) as [
     number,
     number,
@@ -93,65 +96,85 @@ export function TreePicture({ layout, selected, compared, onSelect }: Props) {
   );
   const marks = useMemo(() => (isNear ? [] : [...marksOf(boxes, zoom)]), [boxes, isNear, zoom]);
 
+  const keys = useRef<HTMLDivElement>(null);
+  const select = (placed: PlacedNode) => {
+    keys.current?.focus({ preventScroll: true });
+    onSelect(placed);
+  };
   const onPaneClick = (event: MouseEvent) => {
     const { x, y } = screenToFlowPosition({ x: event.clientX, y: event.clientY });
     const [lane, row] = [(x - BOX.width / 2) / GRID.width, (y - BOX.height / 2) / GRID.height];
     const distance = (placed: PlacedNode) => Math.hypot(placed.lane - lane, placed.row - row);
     const [near] = boxes.toSorted((a, b) => distance(a) - distance(b));
-    if (near && distance(near) < Math.max(0.5, 0.1 / zoom)) onSelect(near);
+    if (near && distance(near) < Math.max(0.5, 0.1 / zoom)) select(near);
   };
 
   return (
-    <ReactFlow
-      nodes={nodes}
-      edges={[]}
-      nodeTypes={NODE_TYPES}
-      minZoom={MIN_ZOOM}
-      maxZoom={1.25}
-      nodesDraggable={false}
-      nodesConnectable={false}
-      nodesFocusable={false}
-      elementsSelectable={false}
-      disableKeyboardA11y
-      deleteKeyCode={null}
-      selectionKeyCode={null}
-      multiSelectionKeyCode={null}
-      panActivationKeyCode={null}
-      zoomActivationKeyCode={null}
-      panOnScroll
-      zoomOnDoubleClick={false}
-      onNodeClick={(_event, { data }) => onSelect(data.placed)}
-      onPaneClick={onPaneClick}
-    >
-      <ViewportPortal>
-        <svg className="lines" aria-hidden="true">
-          <path className="line" d={linesPath} />
-          <path className="line on-way" d={wayPath} />
-          {marks.map(([mark, path]) => (
-            <path key={mark} className={`far ${mark}`} d={path} />
-          ))}
-        </svg>
-      </ViewportPortal>
-      <Background gap={20} />
-      <Controls showInteractive={false} showFitView={false} position="bottom-right">
-        <button
-          type="button"
-          className="react-flow__controls-button"
-          aria-label="Show all"
-          title="Show all"
-          onClick={fitAll}
-        >
-          ⤢
-        </button>
-      </Controls>
-    </ReactFlow>
+    <>
+      {/* Beside the picture, whose buttons and layers are no part of a tree. */}
+      <div
+        ref={keys}
+        className="keys"
+        role="tree"
+        tabIndex={0}
+        aria-label="Snapshots. Arrows walk, Enter opens."
+        aria-activedescendant={selected && `node-${selected.node.snapshotId}`}
+        aria-owns={nodes.map(({ id }) => `node-${id}`).join(' ')}
+        onKeyDown={onKeyDown}
+      />
+      <ReactFlow
+        nodes={nodes}
+        edges={[]}
+        nodeTypes={NODE_TYPES}
+        minZoom={MIN_ZOOM}
+        maxZoom={1.25}
+        nodesDraggable={false}
+        nodesConnectable={false}
+        nodesFocusable={false}
+        elementsSelectable={false}
+        disableKeyboardA11y
+        deleteKeyCode={null}
+        selectionKeyCode={null}
+        multiSelectionKeyCode={null}
+        panActivationKeyCode={null}
+        zoomActivationKeyCode={null}
+        panOnScroll
+        zoomOnDoubleClick={false}
+        onNodeClick={(_event, { data }) => select(data.placed)}
+        onPaneClick={onPaneClick}
+      >
+        <ViewportPortal>
+          <svg className="lines" aria-hidden="true">
+            <path className="line" d={linesPath} />
+            <path className="line on-way" d={wayPath} />
+            {marks.map(([mark, path]) => (
+              <path key={mark} className={`far ${mark}`} d={path} />
+            ))}
+          </svg>
+        </ViewportPortal>
+        <Background gap={20} />
+        <Controls showInteractive={false} showFitView={false} position="bottom-right">
+          <button
+            type="button"
+            className="react-flow__controls-button"
+            aria-label="Show all"
+            title="Show all"
+            onClick={fitAll}
+          >
+            ⤢
+          </button>
+        </Controls>
+      </ReactFlow>
+    </>
   );
 }
 
 /** First all of the tree, if that can be read; then the selected box is kept in sight. */
 function useView({ rows, lanes }: TreeLayout, selected: PlacedNode | undefined): { fitAll: () => void } {
   const { setViewport, getViewport } = useReactFlow();
-  const [paneWidth, paneHeight] = [useStore(({ width }) => width), useStore(({ height }) => height)];
+  // Nothing is placed below the buttons.
+  const paneWidth = useStore(({ width: whole }) => Math.max(0, whole - CONTROLS_PX));
+  const paneHeight = useStore(({ height: whole }) => whole);
   const [width, height] = [lanes * GRID.width, rows.length * GRID.height];
   const isPlaced = useRef(false);
 

@@ -15,7 +15,6 @@ export type TurnBoxNode = Node<{
 export function TurnBox({ data: { placed, isOnWay, isSelected, isCompared } }: NodeProps<TurnBoxNode>) {
   const { node, turn } = placed;
   const mark = markOf(node);
-  const name = turnName(placed);
   return (
     <div
       id={`node-${node.snapshotId}`}
@@ -23,14 +22,14 @@ export function TurnBox({ data: { placed, isOnWay, isSelected, isCompared } }: N
       role="treeitem"
       aria-level={placed.row + 1}
       aria-selected={isSelected}
-      aria-label={`${name}, ${MARK_NAMES[mark]}`}
+      aria-label={`${branchTurnName(placed)}, ${MARK_NAMES[mark]}`}
       data-turn={turn}
       data-on-way={isOnWay}
       data-compared={isCompared}
       title={node.error}
     >
       <i className={`mark ${mark}`} />
-      <b>{name}</b>
+      <b>{turnName(placed)}</b>
       <small>{factsOf(placed)}</small>
     </div>
   );
@@ -40,6 +39,11 @@ export function turnName(placed: PlacedNode | undefined): string {
   if (!placed) return 'another turn';
   const { turn } = placed;
   return turn === 0 ? 'Start' : `Turn ${turn}`;
+}
+
+/** Turns of different branches have different names. */
+export function branchTurnName(placed: PlacedNode | undefined): string {
+  return `${turnName(placed)}${placed && placed.lane > 0 ? ` of branch ${placed.lane + 1}` : ''}`;
 }
 
 function factsOf({ node }: PlacedNode): string {
