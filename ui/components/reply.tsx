@@ -20,7 +20,7 @@ const COMPONENTS: Components = {
         {children} (<code>{href}</code>)
       </>
     ),
-  img: ({ alt = '', src = '', title }) => <code>{`![${alt}](${src as string}${title ? ` "${title}"` : ''})`}</code>,
+  img: ({ alt = '', src = '', title }) => <code>{`![${alt}](${src}${title ? ` "${title}"` : ''})`}</code>,
 };
 
 type RehypeOptions = NonNullable<Options['remarkRehypeOptions']>;

@@ -1,6 +1,7 @@
 /** What is shown never runs, what removes asks first, and a reload keeps the place. */
 import type { MessageData } from 'genkit';
 import { InMemorySessionStore } from 'genkitx-agents';
+import { memoryScope } from 'genkitx-agents/memory';
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { message, saveTurns, turn } from '../../inspector/support/sessions.ts';
@@ -152,11 +153,24 @@ describeInspector('safety', (setting) => {
     await page.getByRole('button', { name: 'Remove memory…' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Remove memory' }).click();
     await page.getByRole('link', { name: 'Ana lives in Porto.' }).waitFor({ state: 'detached' });
+    // A memory that another page has removed meanwhile disappears as well.
+    await page.getByRole('link', { name: 'Ana has order 1042.' }).click();
+    const { memory } = options;
+    const [scope] = (await memory!.store.listScopes()).items;
+    const { items } = await memory!.store.query(scope!, {});
+    const { id } = items.find((one) => one.memory.text === 'Ana has order 1042.')!.memory;
+    await page.getByRole('button', { name: 'Remove memory…' }).waitFor();
+    await memory!.remove({ scope: memoryScope(scope!), id });
+    await page.getByRole('button', { name: 'Remove memory…' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove memory' }).click();
+    await page.getByRole('link', { name: 'Ana has order 1042.' }).waitFor({ state: 'detached' });
+    await page.getByRole('tabpanel', { name: 'Memories' }).waitFor();
     await inspector.tab('Quarantine').click();
     await page.getByRole('button', { name: 'Discard…' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click();
     await page.getByText('Nothing waits for a decision.').waitFor();
-    expect(inspector.complaints).toEqual([]);
+    // The removal of what was gone.
+    expect(inspector.complaints).toEqual([expect.stringContaining('404')]);
 
     const reader = await setting.open({ ...options, readOnly: true });
     await reader.page.getByText('Read-only').waitFor();

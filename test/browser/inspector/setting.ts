@@ -27,9 +27,9 @@ export interface InspectorSetting {
   /** The same, with a server that can be stopped and, with new keys, started again at its address. */
   openServed(options: InspectorOptions): Promise<{
     inspector: InspectorPage;
-    stop(): Promise<void>;
+    stop: () => Promise<void>;
     /** Returns an address with a token. */
-    start(): Promise<string>;
+    start: () => Promise<string>;
   }>;
 }
 

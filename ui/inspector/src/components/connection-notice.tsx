@@ -4,14 +4,19 @@ import { useConnection } from '../api/connection.ts';
 export function ConnectionNotice() {
   const connection = useConnection();
   if (connection === 'open') return undefined;
+  if (connection === 'lost')
+    return (
+      <p className="notice" role="alert">
+        The inspector does not answer. Is its process still running? The page tries again.
+      </p>
+    );
   return (
-    <div className="notice" role="alert">
-      {connection === 'lost'
-        ? 'The inspector does not answer. Is its process still running? The page tries again.'
-        : 'The inspector was started again, and does not know this page any more. Reload: its terminal or log then shows an address that opens the page.'}
+    <p className="notice" role="alert">
+      The inspector was started again, and does not know this page any more. Reload: its terminal or log then shows an
+      address that opens the page.
       <button type="button" onClick={() => location.reload()}>
         Reload
       </button>
-    </div>
+    </p>
   );
 }

@@ -26,7 +26,9 @@ export function Failure({ facts: { status, message, details }, onRetry, title }:
           The log of the process that ran the turn has the whole error under the id <code>{errorId}</code>.
         </p>
       )}
-      {page?.info.hasTenants && !page.tenant && <p>Name a tenant in the field above, if the store needs one.</p>}
+      {onRetry && page?.info.hasTenants && !page.tenant && (
+        <p>Name a tenant in the field above, if the store needs one.</p>
+      )}
       {details !== undefined && <Folded summary="Details">{() => <Json value={details} />}</Folded>}
       {onRetry && (
         <button type="button" onClick={onRetry}>
