@@ -116,6 +116,7 @@ export type {
   ScopeLine,
   SessionLine,
   SnapshotLine,
+  UnreadableLine,
 } from '../src/store/migrate/session-lines.ts';
 export { migratingStore, type MigratingStoreOptions } from '../src/store/migrate/migrating-store.ts';
 export type {
@@ -151,6 +152,7 @@ export type {
   SnapshotStore,
   StoreCapabilities,
   StoreFinding,
+  Unreadable,
   UsageSum,
   WriteRecordOptions,
 } from '../src/store/contract.ts';

@@ -53,6 +53,7 @@ export type {
   ScopeLine,
   SessionLine,
   SnapshotLine,
+  UnreadableLine,
 } from '../src/store/migrate/session-lines.ts';
 export {
   applyRetention,

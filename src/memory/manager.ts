@@ -23,8 +23,8 @@ import {
   isWhole,
   type OptionCheck,
 } from '../store/check-options.ts';
-import type { Page, PageOptions, SnapshotStore } from '../store/contract.ts';
-import { itemsOf } from '../store/list/items-of.ts';
+import type { Page, PageOptions, SnapshotStore, Unreadable } from '../store/contract.ts';
+import { itemsOf, UnreadableItems } from '../store/list/items-of.ts';
 import type { Memory, MemoryErasure, MemoryJob, MemoryScopeId } from '../store/memory/contract.ts';
 import { LruCache } from '../store/parts/lru-cache.ts';
 import { Attachment } from './attach/attach.ts';
@@ -449,22 +449,26 @@ export class MemoryManager {
    *
    * @param options.filter Returns true for the scopes to list.
    * @param options.context Names the tenant. Default: none.
+   * @param options.onUnreadable Called with what can't be read, so that it is unknown whose it is. Optional.
    */
   async listScopes(options: {
     filter: (scope: MemoryScopeId) => boolean;
     context?: ActionContext | undefined;
+    onUnreadable?: (found: Unreadable[]) => void;
   }): Promise<MemoryScope[]> {
-    checkOptions('listScopes', options, { filter: isFunction, context: isObject });
+    checkOptions('listScopes', options, { filter: isFunction, context: isObject, onUnreadable: isFunction });
     if (options?.filter === undefined) throw invalidArgument('listScopes needs a filter: listScopes({ filter }).');
-    const { filter, context } = options;
+    const { filter, context, onUnreadable } = options;
     const scopes: MemoryScope[] = [];
-    for await (const id of this.#scopeIds(context)) {
+    const unreadable = new UnreadableItems();
+    for await (const id of this.#scopeIds(context, unreadable)) {
       const isWanted: unknown = filter(id);
       // A promise would count as true, and `erase` of the listed scopes would remove those of all users.
       if (typeof isWanted !== 'boolean')
         throw invalidArgument('listScopes: filter must return true or false, and no promise.');
       if (isWanted) scopes.push(memoryScope(id, context));
     }
+    onUnreadable?.(unreadable.all);
     return scopes;
   }
 
@@ -577,8 +581,8 @@ export class MemoryManager {
     return new Attachment(this, parts, options);
   }
 
-  #scopeIds(context: ActionContext | undefined): AsyncGenerator<MemoryScopeId> {
-    return itemsOf((page: PageOptions) => this.store.listScopes(page), { context, limit: 1000 });
+  #scopeIds(context: ActionContext | undefined, unreadable?: UnreadableItems): AsyncGenerator<MemoryScopeId> {
+    return itemsOf((page: PageOptions) => this.store.listScopes(page), { context, limit: 1000 }, unreadable);
   }
 
   async #workOn(scope: MemoryScope, { openIds, ...result }: Enqueued, wait: boolean): Promise<IngestResult> {

@@ -32,6 +32,7 @@ import type {
 } from './contract.ts';
 import { assertFunction, checkLookup, checkSession, type Lookup } from './check-lookup.ts';
 import { checkRecordRead, checkRecordWrite, type RecordRead, type RecordWrite } from './records/session-records.ts';
+import { isErasureSession } from './records/erasure.ts';
 import { checkScope, checkScopeChanges, checkScopes } from './records/record-scopes.ts';
 import { checkOptions, isBoolean, isFunction, isWhole } from './check-options.ts';
 import { StoreCheck } from './parts/store-check.ts';
@@ -149,7 +150,8 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
   async listSessions(options: ListSessionsOptions = {}): Promise<Page<SessionSummary>> {
     const tenant = this.#tenantStore(options);
     if (options.ownerId !== undefined) assertId(options.ownerId, 'ownerId');
-    return tenant.listSessions(options);
+    const page = await tenant.listSessions(options);
+    return { ...page, items: page.items.filter((session) => !isErasureSession(session)) };
   }
 
   async deleteSession(

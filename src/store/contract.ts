@@ -171,6 +171,16 @@ export interface Page<T> {
   items: T[];
   /** Pass it as `cursor` to get the next page. Opaque. Missing on the last page. */
   nextCursor?: string;
+  /** What may belong in the list, but can't be read, so that it is in no page. Missing when there is nothing. */
+  unreadable?: Unreadable[];
+}
+
+/** A session, or something at a place, that can't be read: it is damaged, a newer version wrote it, or the process may not open it. */
+export interface Unreadable {
+  /** The session. Missing when its id can't be told. */
+  sessionId?: string;
+  /** Where it is, below the store's directory. */
+  place?: string;
 }
 
 /** Options of {@link SnapshotStore.listSessions}. */

@@ -6,6 +6,7 @@ import { quote } from '../../src/errors.ts';
 import type { Sealer } from '../../src/store/encryption/encryption.ts';
 import type { CutMemory } from '../chain/cut.ts';
 import { attempt, closeQuietly, CREATE, READ_APPEND, stampOf } from './disk/file-system.ts';
+import { isRefused } from './disk/io-error.ts';
 import type { HeldLock } from './disk/lock-folder.ts';
 import { readBeginning, readFrom } from './disk/read-file.ts';
 import { hashOf } from './format/names.ts';
@@ -195,11 +196,14 @@ export class FileSession {
     }
   }
 
-  /** A head with the session's details, which each write copies from the write before it. Some may be encrypted. */
+  /**
+   * A head with the session's details, which each write copies from the write before it. Some may be encrypted. If the newest can't be read,
+   * an earlier one has an earlier title, and the same owner.
+   */
   headWithDetails(): SnapshotHead | undefined {
     const { tree, lastWritten } = this.index;
-    for (const node of new Set([lastWritten, tree.latestLeaf()])) {
-      const head = node && headUnlessDamaged(this, node);
+    for (const node of new Set([lastWritten, tree.latestLeaf(), ...[...tree.nodes()].toReversed()])) {
+      const head = node && headIfReadable(this, node);
       if (head) return head;
     }
     return undefined;
@@ -482,7 +486,17 @@ export interface Announcement {
   end(isDone: boolean): void;
 }
 
-/** The head of a snapshot's file; `undefined`: it can't be read. */
+/** The head of a snapshot's file; `undefined`: it is damaged, a newer version wrote it, or the process may not open it. */
+export function headIfReadable(session: FileSession, node: IndexNode): SnapshotHead | undefined {
+  try {
+    return headUnlessDamaged(session, node);
+  } catch (error) {
+    if (isRefused(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The head of a snapshot's file; `undefined`: it is damaged. */
 export function headUnlessDamaged(session: FileSession, node: IndexNode): SnapshotHead | undefined {
   try {
     return session.head(node);

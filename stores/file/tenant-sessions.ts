@@ -5,7 +5,7 @@ import { stampOf } from './disk/file-system.ts';
 import { readBeginning } from './disk/read-file.ts';
 import type { StoreFolder } from './disk/store-folder.ts';
 import { fileNameOf, hashOf, isFileName } from './format/names.ts';
-import { formatHeader, formatLine, parseHeader, type LogLine } from './format/save-log.ts';
+import { formatHeader, formatLine, sessionOfHeader, type LogLine } from './format/save-log.ts';
 import type { SnapshotHead } from './format/snapshot-file.ts';
 import type { KnownState } from '../chain/written-state.ts';
 import type { StateCache } from './read/read-snapshot.ts';
@@ -80,6 +80,12 @@ export class TenantSessions implements SessionHome {
     return this.folder.store.namesIn(this.folder.sessions).filter(isFileName);
   }
 
+  /** Whether the session of a name has a folder, or all of them have lost theirs; a link is none. */
+  hasSession(name: string): boolean {
+    const { folder } = this;
+    return folder.store.fs.stat(join(folder.sessions, name))?.isDirectory() ?? folder.kind() === 'lost';
+  }
+
   /** The session of a name; `undefined`: neither its log nor a snapshot tells its id. */
   async sessionOfName(name: string): Promise<FileSession | undefined> {
     const id = this.#idInLog(name) ?? [...(await this.scan()).keys()].find((one) => fileNameOf(one) === name);
@@ -141,11 +147,12 @@ export class TenantSessions implements SessionHome {
   }
 
   #idInLog(name: string): string | undefined {
-    const content = readBeginning(this.folder.store.fs, this.folder.log(name), 8192);
-    if (typeof content === 'string') return undefined;
+    if (!this.hasSession(name)) return undefined;
     try {
-      const { session } = parseHeader(content.bytes.subarray(0, content.bytes.indexOf(10) + 1));
-      return fileNameOf(session) === name ? session : undefined;
+      const content = readBeginning(this.folder.store.fs, this.folder.log(name), 8192);
+      if (typeof content === 'string') return undefined;
+      const session = sessionOfHeader(content.bytes.subarray(0, content.bytes.indexOf(10) + 1));
+      return session !== undefined && fileNameOf(session) === name ? session : undefined;
     } catch {
       return undefined;
     }

@@ -1,11 +1,18 @@
 import { reserveSnapshotId } from '../../snapshot/ids.ts';
-import { keepsRecords, keepsScopes, type SessionStoreOptions, type SnapshotStore } from '../../store/contract.ts';
-import { hashOfUser, isErasureRecord, noteErasure } from '../../store/records/erasure.ts';
+import {
+  keepsRecords,
+  keepsScopes,
+  type PageOptions,
+  type SessionStoreOptions,
+  type SnapshotStore,
+  type Unreadable,
+} from '../../store/contract.ts';
+import { erasureSessionOf, hashOfUser, isErasureRecord, noteErasure } from '../../store/records/erasure.ts';
 import { isFunction, isSignal } from '../../store/check-options.ts';
 import type { MemoryScopeId } from '../../store/memory/contract.ts';
 import type { UserMemories } from '../../store/memory/user-memories.ts';
 import { reportAccess } from '../audit/auditing.ts';
-import { itemsOf } from '../../store/list/items-of.ts';
+import { itemsOf, UnreadableItems } from '../../store/list/items-of.ts';
 import { checkUserCall, isUserMemories, memoryScopesOf, needsCapabilities } from './user-call.ts';
 
 /** Options of {@link eraseUser}. */
@@ -42,6 +49,11 @@ export interface EraseReceipt extends EraseCounts {
   userHash: string;
   /** The time when everything was removed, in ISO 8601. */
   erasedAt: string;
+  /**
+   * What can't be read, so that it is unknown whose it is, and stays. Restore it from a backup and call `eraseUser` again; or remove what is
+   * the user's with `deleteSession`, with `erase` of the memory manager, or as a file. Missing when there is nothing.
+   */
+  unreadable?: Unreadable[];
 }
 
 /** How many sessions are noted and deleted together. */
@@ -81,13 +93,14 @@ class Erasure {
   readonly #userHash: string;
   /** The erasure's own session. Its record names the sessions that are being deleted, because half deleted ones are in no list. */
   readonly #journal: { readonly sessionId: string } & SessionStoreOptions;
+  #unreadable = new UnreadableItems();
   readonly #counts: EraseCounts = { sessions: 0, snapshots: 0, shards: 0, records: 0, scopes: 0 };
 
   constructor(store: SnapshotStore, options: EraseUserOptions) {
     this.#store = store;
     this.#options = options;
     this.#userHash = hashOfUser(options.userId);
-    this.#journal = { sessionId: `genkitx-agents:erasure:${this.#userHash}`, context: options.context };
+    this.#journal = { sessionId: erasureSessionOf(this.#userHash), context: options.context };
   }
 
   async run(): Promise<EraseReceipt> {
@@ -99,7 +112,9 @@ class Erasure {
     await this.#eraseScopes();
     await this.#eraseUserMemories();
     await this.#store.deleteSession(this.#journal);
-    return { userHash: this.#userHash, ...this.#counts, erasedAt: new Date().toISOString() };
+    const unreadable = this.#unreadable.all;
+    const erasedAt = new Date().toISOString();
+    return { userHash: this.#userHash, ...this.#counts, erasedAt, ...(unreadable.length > 0 && { unreadable }) };
   }
 
   /** Deletes the sessions that an interrupted erasure was deleting. */
@@ -126,7 +141,9 @@ class Erasure {
     let cursor: string | undefined;
     do {
       const page = { ownerId: userId, context, limit: PAGE, ...(cursor && { cursor }) };
-      const { items, nextCursor } = await this.#store.listSessions(page);
+      if (!cursor) this.#unreadable = new UnreadableItems();
+      const { items, nextCursor, unreadable } = await this.#store.listSessions(page);
+      this.#unreadable.add(unreadable);
       if (items.length > 0) await this.#deleteNoted(items.map(({ sessionId }) => sessionId));
       // Lists from the beginning again, because a session that was written meanwhile comes first.
       cursor = items.length > 0 ? '' : nextCursor;
@@ -174,7 +191,8 @@ class Erasure {
   async #eraseUserMemories(): Promise<void> {
     const { memory, userId, context } = this.#options;
     const filter = (scope: MemoryScopeId) => scope.scope === 'user' && scope.userId === userId;
-    await this.#eraseMemories((await memory?.listScopes({ filter, context })) ?? []);
+    const onUnreadable = (items: Unreadable[]) => this.#unreadable.add(items);
+    await this.#eraseMemories((await memory?.listScopes({ filter, context, onUnreadable })) ?? []);
   }
 
   async #eraseMemories(scopes: readonly object[]): Promise<void> {
@@ -190,7 +208,8 @@ class Erasure {
     const { userId, context } = this.#options;
     const store = this.#store;
     if (!keepsScopes(store)) return;
-    for await (const scope of itemsOf((page) => store.listScopes(page), { context, limit: 1000 })) {
+    const list = (page: PageOptions) => store.listScopes(page);
+    for await (const scope of itemsOf(list, { context, limit: 1000 }, this.#unreadable)) {
       if (scope.scope !== 'user' || scope.userId !== userId || isErasureRecord(scope)) continue;
       this.#count({ scopes: (await store.deleteScope({ context, scope })) ? 1 : 0 });
     }

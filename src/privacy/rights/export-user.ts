@@ -1,11 +1,11 @@
 import { checkUserCall, isUserMemories, memoryScopesOf, needsCapabilities } from './user-call.ts';
-import { keepsScopes, type SessionStoreOptions, type SnapshotStore } from '../../store/contract.ts';
+import { keepsScopes, type PageOptions, type SessionStoreOptions, type SnapshotStore } from '../../store/contract.ts';
 import { isErasureRecord } from '../../store/records/erasure.ts';
 import type { MemoryScopeId } from '../../store/memory/contract.ts';
 import type { UserMemories } from '../../store/memory/user-memories.ts';
 import { noteAccess } from '../audit/auditing.ts';
-import { itemsOf, sessionsOldestFirst } from '../../store/list/items-of.ts';
-import { jsonLines, linesOfSession, type ExportedLine } from '../../store/migrate/session-lines.ts';
+import { itemsOf, sessionsOldestFirst, UnreadableItems } from '../../store/list/items-of.ts';
+import { jsonLines, linesOfSession, unreadableLine, type ExportedLine } from '../../store/migrate/session-lines.ts';
 
 /** Options of {@link exportUser}. */
 export interface ExportUserOptions extends SessionStoreOptions {
@@ -23,7 +23,7 @@ export interface ExportUserOptions extends SessionStoreOptions {
  * session records, and the user's records of all apps. Each line is an {@link ExportedLine} and ends in `\n`; the last one has the counts.
  *
  * Read it as a stream: nothing is collected in memory. A session that is written meanwhile is exported as it was at some moment of the
- * export.
+ * export. What can't be read is named by a line of its own.
  *
  * @throws `FAILED_PRECONDITION` for a store that can't list sessions by owner, and the store's errors; the export is then incomplete.
  * @example
@@ -48,24 +48,32 @@ async function* linesOfUser(
   { userId, context, memory }: ExportUserOptions,
 ): AsyncGenerator<ExportedLine> {
   const seen = new Set<string>();
-  for await (const session of sessionsOldestFirst(store, { ownerId: userId, context })) {
+  const unreadable = new UnreadableItems();
+  for await (const session of sessionsOldestFirst(store, { ownerId: userId, context }, unreadable)) {
     seen.add(session.sessionId);
-    yield* linesOfSession(store, session, { context });
+    yield* linesOfSession(store, session, { context, skipsUnreadable: true });
   }
   const isOwn = (scope: MemoryScopeId) =>
     (scope.scope === 'user' && scope.userId === userId) || (scope.scope === 'session' && seen.has(scope.sessionId));
-  const { own, apps } = await memoryScopesOf({ memory, context }, isOwn);
-  for (const scope of own) {
-    for await (const line of memory!.export({ scope })) yield { kind: 'memory', line };
-  }
+  const { own, apps } = await memoryScopesOf({ memory, context }, isOwn, unreadable);
+  for (const scope of own) yield* memoryLines(memory!.export({ scope }));
   const sources = [...seen];
-  for (const scope of apps) {
-    for await (const line of memory!.exportWaiting({ scope, sources })) yield { kind: 'memory', line };
+  for (const scope of apps) yield* memoryLines(memory!.exportWaiting({ scope, sources }));
+  if (keepsScopes(store)) {
+    const list = (page: PageOptions) => store.listScopes(page);
+    for await (const scope of itemsOf(list, { context, limit: 1000 }, unreadable)) {
+      if (scope.scope !== 'user' || scope.userId !== userId || isErasureRecord(scope)) continue;
+      const reading = store.readScopes({ context, scopes: [scope] });
+      yield await reading.then(([values = {}]) => ({ kind: 'scope' as const, scope, values })).catch(unreadableLine);
+    }
   }
-  if (!keepsScopes(store)) return;
-  for await (const scope of itemsOf((page) => store.listScopes(page), { context, limit: 1000 })) {
-    if (scope.scope !== 'user' || scope.userId !== userId || isErasureRecord(scope)) continue;
-    const [values = {}] = await store.readScopes({ context, scopes: [scope] });
-    yield { kind: 'scope', scope, values };
+  for (const item of unreadable.all) yield { kind: 'unreadable', ...item };
+}
+
+async function* memoryLines(lines: AsyncIterable<object>): AsyncGenerator<ExportedLine> {
+  try {
+    for await (const line of lines) yield { kind: 'memory', line };
+  } catch (error) {
+    yield unreadableLine(error);
   }
 }

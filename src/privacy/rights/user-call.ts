@@ -8,6 +8,7 @@ import {
 } from '../../store/contract.ts';
 import type { MemoryScopeId } from '../../store/memory/contract.ts';
 import { checkOptions, isObject, type OptionCheck } from '../../store/check-options.ts';
+import type { UnreadableItems } from '../../store/list/items-of.ts';
 import type { UserMemories } from '../../store/memory/user-memories.ts';
 
 export const isUserMemories: OptionCheck = (value) =>
@@ -17,6 +18,7 @@ export const isUserMemories: OptionCheck = (value) =>
 export async function memoryScopesOf(
   { memory, context }: SessionStoreOptions & { readonly memory?: UserMemories },
   isOwn: (scope: MemoryScopeId) => boolean,
+  unreadable?: UnreadableItems,
 ): Promise<{ own: object[]; apps: object[] }> {
   const kinds: MemoryScopeId['scope'][] = [];
   const filter = (scope: MemoryScopeId): boolean => {
@@ -24,7 +26,7 @@ export async function memoryScopesOf(
     if (isWanted) kinds.push(scope.scope);
     return isWanted;
   };
-  const found = (await memory?.listScopes({ filter, context })) ?? [];
+  const found = (await memory?.listScopes({ filter, context, onUnreadable: (items) => unreadable?.add(items) })) ?? [];
   const isOfApp = (_: object, i: number): boolean => kinds[i] === 'app';
   return { own: found.filter((one, i) => !isOfApp(one, i)), apps: found.filter(isOfApp) };
 }

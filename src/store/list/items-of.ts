@@ -6,16 +6,36 @@ import type {
   SessionSummary,
   SnapshotMetadata,
   SnapshotStore,
+  Unreadable,
 } from '../contract.ts';
 
-/** The items of all pages of a list, one after the other. */
+/** What the pages of a list say can't be read, each once. */
+export class UnreadableItems {
+  readonly #items = new Map<string, Unreadable>();
+
+  add(items: readonly Unreadable[] = []): void {
+    for (const item of items) this.#items.set(JSON.stringify(item), item);
+  }
+
+  get all(): Unreadable[] {
+    return [...this.#items.values()];
+  }
+}
+
+/**
+ * The items of all pages of a list, one after the other.
+ *
+ * @param unreadable Gets what the pages say can't be read.
+ */
 export async function* itemsOf<T, O extends PageOptions>(
   list: (options: O) => Promise<Page<T>>,
   options: O,
+  unreadable?: UnreadableItems,
 ): AsyncGenerator<T> {
   let cursor: string | undefined;
   do {
     const page = await list({ ...options, ...(cursor !== undefined && { cursor }) });
+    unreadable?.add(page.unreadable);
     yield* page.items;
     cursor = page.nextCursor;
   } while (cursor !== undefined);
@@ -46,16 +66,15 @@ export async function listAllSnapshots(
 export async function* sessionsOldestFirst(
   store: SnapshotStore,
   options: ListSessionsOptions,
+  unreadable?: UnreadableItems,
 ): AsyncGenerator<SessionSummary> {
   const seen = new Set<string>();
   // A session that is written while the list is read moves to its beginning, so the list is read until it has nothing new.
   for (let before = -1; before < seen.size;) {
     before = seen.size;
     const found: SessionSummary[] = [];
-    for await (const session of itemsOf((page: ListSessionsOptions) => store.listSessions(page), {
-      ...options,
-      limit: 1000,
-    })) {
+    const list = (page: ListSessionsOptions): Promise<Page<SessionSummary>> => store.listSessions(page);
+    for await (const session of itemsOf(list, { ...options, limit: 1000 }, unreadable)) {
       if (seen.has(session.sessionId)) continue;
       seen.add(session.sessionId);
       found.push(session);

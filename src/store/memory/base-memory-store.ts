@@ -1,6 +1,6 @@
 import { closed, invalidArgument } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
-import type { Page, PageOptions } from '../contract.ts';
+import type { Page, PageOptions, Unreadable } from '../contract.ts';
 import { isAny, isBoolean, checkOptions, isObject, isWhole, type OptionCheck } from '../check-options.ts';
 import { checkPage, encodeCursor, pageOf } from '../list/page.ts';
 import { nameTenant, type SnapshotPathPrefix } from '../name-tenant.ts';
@@ -126,7 +126,8 @@ export interface MemoryTenant {
   /** Jobs, the oldest first. */
   listJobs(request: JobsRequest): Awaitable<readonly ListEntry<MemoryJob>[]>;
   /** The scopes that hold anything. */
-  listScopes(request: ListRequest): Awaitable<readonly ListEntry<MemoryScopeId>[]>;
+  /** @param unreadable Gets what can't be told. */
+  listScopes(request: ListRequest, unreadable: Unreadable[]): Awaitable<readonly ListEntry<MemoryScopeId>[]>;
   /** Removes memories that have expired. */
   sweep(now: number): Awaitable<MemorySweep>;
   /** Removes a scope with everything in it. */
@@ -267,7 +268,9 @@ export abstract class BaseMemoryStore implements MemoryStore {
   }
 
   async listScopes(options: MemoryStoreOptions & PageOptions = {}): Promise<Page<MemoryScopeId>> {
-    return listPage('scopes', options, (part) => this.#tenantOf(options).listScopes(part));
+    const unreadable: Unreadable[] = [];
+    const page = await listPage('scopes', options, (part) => this.#tenantOf(options).listScopes(part, unreadable));
+    return unreadable.length > 0 ? { ...page, unreadable } : page;
   }
 
   async sweep(options: MemoryStoreOptions & { now?: number } = {}): Promise<MemorySweep> {

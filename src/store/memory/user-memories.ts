@@ -1,4 +1,5 @@
 import type { ActionContext } from 'genkit';
+import type { Unreadable } from '../contract.ts';
 import type { MemoryErasure, MemoryScopeId } from './contract.ts';
 
 /** The part of a memory manager that the calls for a user's rights use. */
@@ -7,6 +8,7 @@ export interface UserMemories<Scope extends object = object> {
   listScopes(options: {
     filter: (scope: MemoryScopeId) => boolean;
     context?: ActionContext | undefined;
+    onUnreadable?: (found: Unreadable[]) => void;
   }): Promise<Scope[]>;
 
   /** Everything in a scope, one object for each line of JSON. */

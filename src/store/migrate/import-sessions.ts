@@ -57,6 +57,7 @@ const MEMBERS: Readonly<Record<ExportedLine['kind'], string | undefined>> = {
   snapshot: 'snapshot',
   scope: 'scope',
   memory: 'line',
+  unreadable: undefined,
   end: undefined,
 };
 
@@ -140,7 +141,7 @@ class Target {
       await this.#begin(line.session);
     } else if (line.kind === 'scope') await this.#scopes?.add(line.scope, line.values);
     // A session store keeps no memories.
-    else if (line.kind !== 'end' && line.kind !== 'memory') {
+    else if (line.kind === 'record' || line.kind === 'snapshot') {
       const { sessionId } = line.kind === 'record' ? line : line.snapshot;
       const session = this.#session;
       if (!session || (sessionId ?? session.summary.sessionId) !== session.summary.sessionId) {

@@ -29,6 +29,7 @@ import {
   type SnapshotMutator,
   type SnapshotStore,
   type StoreCapabilities,
+  type Unreadable,
   type WriteRecordOptions,
 } from '../contract.ts';
 import { assertFunction, checkLookup, checkSession } from '../check-lookup.ts';
@@ -335,21 +336,26 @@ async function bothPages<O extends PageOptions, T>(
   lists: readonly (List<O, T> | undefined)[],
 ): Promise<Page<T>> {
   const { after } = checkPage(options, ['number', 'string']);
-  const found = await firstItems(options, lists, after ?? [0, '']);
-  if (!found) return { items: [] };
-  const more = await firstItems(options, lists, found.next);
-  return { items: found.items, ...(more && { nextCursor: encodeCursor(found.next) }) };
+  const unreadable: Unreadable[] = [];
+  const found = await firstItems(options, lists, { from: after ?? [0, ''], unreadable });
+  const more = found && (await firstItems(options, lists, { from: found.next, unreadable: [] }));
+  return {
+    items: found?.items ?? [],
+    ...(more && { nextCursor: encodeCursor(found!.next) }),
+    ...(unreadable.length > 0 && { unreadable }),
+  };
 }
 
 /** The first page from a place on that has items. */
 async function firstItems<O extends PageOptions, T>(
   options: O,
   lists: readonly (List<O, T> | undefined)[],
-  [start, startCursor]: Place,
+  { from: [start, startCursor], unreadable }: { from: Place; unreadable: Unreadable[] },
 ): Promise<{ items: T[]; next: Place } | undefined> {
   const { cursor: _, ...rest } = options;
   for (let index = start, cursor = startCursor; index < lists.length;) {
     const page = await lists[index]?.({ ...rest, ...(cursor !== '' && { cursor }) } as O);
+    unreadable.push(...(page?.unreadable ?? []));
     cursor = page?.nextCursor ?? '';
     if (cursor === '') index++;
     if (page && page.items.length > 0) return { items: page.items, next: [index, cursor] };

@@ -1,3 +1,4 @@
+import { isUnreadable } from '../../errors.ts';
 import { stringifyJson } from '../../json/value.ts';
 import {
   keepsRecords,
@@ -8,6 +9,7 @@ import {
   type SessionStoreOptions,
   type SessionSummary,
   type SnapshotStore,
+  type Unreadable,
 } from '../contract.ts';
 import { snapshotsOf } from '../list/items-of.ts';
 
@@ -15,7 +17,7 @@ import { snapshotsOf } from '../list/items-of.ts';
  * One line of an export or an archive, told apart by `kind`. A session's line comes before those of its records and of its snapshots, which are
  * in the order of their first saves.
  */
-export type ExportedLine = SessionLine | RecordLine | SnapshotLine | ScopeLine | MemoryLine | EndLine;
+export type ExportedLine = SessionLine | RecordLine | SnapshotLine | ScopeLine | MemoryLine | UnreadableLine | EndLine;
 
 /** A session. */
 export interface SessionLine {
@@ -61,6 +63,22 @@ export interface MemoryLine {
   readonly line: object;
 }
 
+/** What `exportUser` could not read: of the user, or of somebody unknown. */
+export interface UnreadableLine extends Unreadable {
+  /** Tells the lines apart. */
+  readonly kind: 'unreadable';
+  /** The snapshot of the session. Missing: its records, or nothing of it can be read. */
+  readonly snapshotId?: string;
+  /** Why, in a sentence, where that is known. */
+  readonly problem?: string;
+}
+
+/** @throws The error, unless it says that data can't be read. */
+export function unreadableLine(error: unknown, found: Omit<UnreadableLine, 'kind' | 'problem'> = {}): UnreadableLine {
+  if (!isUnreadable(error)) throw error;
+  return { kind: 'unreadable', ...found, problem: error.originalMessage };
+}
+
 /** The last line: a file without it was cut off. */
 export interface EndLine extends ExportCounts {
   /** Tells the lines apart. */
@@ -79,21 +97,35 @@ export interface ExportCounts {
   scopes: number;
   /** Lines of what is remembered. Missing when there are none. */
   memories?: number;
+  /** Lines of what could not be read. Missing when there are none. */
+  unreadable?: number;
 }
 
-/** A session with its records and its snapshots. */
+/**
+ * A session with its records and its snapshots.
+ *
+ * @param options.skipsUnreadable What can't be read gets a line that says so. Default: it throws.
+ */
 export async function* linesOfSession(
   store: SnapshotStore,
   session: SessionSummary,
-  { context }: SessionStoreOptions,
+  { context, skipsUnreadable = false }: SessionStoreOptions & { readonly skipsUnreadable?: boolean },
 ): AsyncGenerator<ExportedLine> {
   const { sessionId } = session;
+  const lineFor = (error: unknown, snapshotId?: string): UnreadableLine => {
+    if (!skipsUnreadable) throw error;
+    return unreadableLine(error, { sessionId, ...(snapshotId !== undefined && { snapshotId }) });
+  };
   yield { kind: 'session', session };
-  const records = keepsRecords(store) ? await store.readRecords({ sessionId, context }) : [];
-  for (const { revision: _, ...record } of records) yield { kind: 'record', sessionId, record };
+  const read = keepsRecords(store) ? store.readRecords({ sessionId, context }) : Promise.resolve([]);
+  const toLine = ({ revision: _, ...record }: SessionRecord): RecordLine => ({ kind: 'record', sessionId, record });
+  yield* await read.then((records) => records.map(toLine)).catch((error: unknown) => [lineFor(error)]);
   for await (const { snapshotId } of snapshotsOf(store, { sessionId, context })) {
-    const snapshot = await store.getSnapshot({ snapshotId, context, frozen: true });
-    if (snapshot) yield { kind: 'snapshot', snapshot };
+    const reading = store.getSnapshot({ snapshotId, context, frozen: true });
+    const line = await reading
+      .then((snapshot) => snapshot && { kind: 'snapshot' as const, snapshot })
+      .catch((error: unknown) => lineFor(error, snapshotId));
+    if (line) yield line;
   }
 }
 
@@ -102,6 +134,7 @@ export async function* jsonLines(lines: AsyncIterable<ExportedLine>): AsyncGener
   const counts: ExportCounts = { sessions: 0, snapshots: 0, records: 0, scopes: 0 };
   for await (const line of lines) {
     if (line.kind === 'memory') counts.memories = (counts.memories ?? 0) + 1;
+    else if (line.kind === 'unreadable') counts.unreadable = (counts.unreadable ?? 0) + 1;
     else if (line.kind !== 'end') counts[`${line.kind}s`]++;
     yield `${stringifyJson(line)}
 `;

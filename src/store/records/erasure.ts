@@ -10,6 +10,7 @@ import type { ScopeChange, ScopeId, ScopeRecord } from '../contract.ts';
 /** The app of these records. No application may use this name. */
 const APP_NAME = 'genkitx-agents:erasures';
 const COUNT = 'count';
+const ERASURE_SESSION = 'genkitx-agents:erasure:';
 
 /** The record of a user's erasures. It names the user by a hash. */
 export function erasuresOf(userId: string): ScopeId {
@@ -19,6 +20,15 @@ export function erasuresOf(userId: string): ScopeId {
 /** Whether it is the record of some user's erasures. */
 export function isErasureRecord({ appName }: ScopeId): boolean {
   return appName === APP_NAME;
+}
+
+/** The session of an erasure that is not done. No list shows it. */
+export function erasureSessionOf(userHash: string): string {
+  return ERASURE_SESSION + userHash;
+}
+
+export function isErasureSession({ sessionId }: { readonly sessionId: string }): boolean {
+  return sessionId.startsWith(ERASURE_SESSION);
 }
 
 /** 64 hex digits. */

@@ -1,6 +1,8 @@
 import { join, relative } from 'node:path';
+import { GenkitError } from 'genkit';
 import { scopeOfKey } from '../../../src/store/records/record-scopes.ts';
-import type { StoreCheck } from '../../../src/store/parts/store-check.ts';
+import type { Found, StoreCheck } from '../../../src/store/parts/store-check.ts';
+import { isRefused } from '../disk/io-error.ts';
 import { Pace } from '../disk/pace.ts';
 import { snapshotName } from '../format/names.ts';
 import { readHead } from '../read/read-head.ts';
@@ -9,7 +11,7 @@ import { isShard } from '../read/shards.ts';
 import { reconcile, removeEmptySession } from '../remove/remove-snapshots.ts';
 import { findUnneeded, removeNames } from '../remove/unneeded.ts';
 import { ScopeRecords } from '../records/scope-records.ts';
-import { sessionOfRecords, SessionRecords } from '../records/session-records.ts';
+import { removeIfEmpty, sessionOfRecords, SessionRecords } from '../records/session-records.ts';
 import type { FileSession } from '../file-session.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 
@@ -37,7 +39,10 @@ export class TenantCheck {
     if (!(await this.#tenant.open())) return;
     for (const name of await this.#tenant.sessionNames()) await this.#checkFolder(name);
     await this.#checkFiles();
-    for (const id of this.#sessionIds) await this.#checkUnneeded(this.#tenant.session(id));
+    for (const sessionId of this.#sessionIds) {
+      const session = this.#tenant.session(sessionId);
+      await this.#checkUnneeded(session).catch((error: unknown) => this.#reportError(error, { sessionId }));
+    }
     await this.#checkRecords();
     await this.#checkScopes();
   }
@@ -54,8 +59,14 @@ export class TenantCheck {
       const problem = 'a folder of a session that no log and no snapshot tells';
       this.#check.report({ kind: 'orphan', place: this.#placeOf(path), problem }, isOld);
     } catch (error) {
-      this.#check.reportError(error, { place: this.#placeOf(path) });
+      this.#reportError(error, { place: this.#placeOf(path) });
     }
+  }
+
+  #reportError(error: unknown, found: Omit<Found, 'kind' | 'problem'>): void {
+    if (error instanceof GenkitError || !isRefused(error)) return this.#check.reportError(error, found);
+    const advice = 'Give the process access to it.';
+    this.#check.report({ ...found, kind: 'unreadable', problem: 'the process may not open it', advice });
   }
 
   async #checkSession(session: FileSession): Promise<void> {
@@ -82,7 +93,7 @@ export class TenantCheck {
         if (found) this.#check.reportRun(found.head.meta, { sessionId, place });
       } catch (error) {
         this.#incomplete.add(sessionId);
-        this.#check.reportError(error, { sessionId, snapshotId, place });
+        this.#reportError(error, { sessionId, snapshotId, place });
       }
     }
     this.#sessionIds.push(sessionId);
@@ -132,7 +143,7 @@ export class TenantCheck {
         await this.#checkFile(join(folder.path, name), name, place);
       } catch (error) {
         this.#hasUnknownFiles = true;
-        this.#check.reportError(error, { place });
+        this.#reportError(error, { place });
       }
     }
   }
@@ -144,7 +155,8 @@ export class TenantCheck {
     if (typeof found === 'string' || snapshotName(found.head.meta.snapshotId) !== name) {
       this.#hasUnknownFiles = true;
       const problem = 'a file in the place of a snapshot that is damaged, or that another program wrote';
-      return this.#check.report({ kind: 'damaged', place, problem });
+      const advice = 'Restore it from a backup, or remove the file.';
+      return this.#check.report({ kind: 'damaged', place, problem, advice });
     }
     const { session: sessionId, meta } = found.head;
     const { snapshotId } = meta;
@@ -154,7 +166,7 @@ export class TenantCheck {
         const loner = await readLoner(folder, snapshotId);
         if (loner) this.#check.reportRun(loner.head.meta, { place });
       } catch (error) {
-        this.#check.reportError(error, { snapshotId, place });
+        this.#reportError(error, { snapshotId, place });
       }
       return;
     }
@@ -182,6 +194,13 @@ export class TenantCheck {
       const folder = join(allRecords, name);
       const place = this.#placeOf(folder);
       try {
+        const isOld = this.#check.mayRepair(this.#writtenAt(folder));
+        if (store.hasFolder(folder) && store.namesIn(folder).length === 0) {
+          if (isOld) removeIfEmpty(store, folder);
+          const problem = 'an empty folder of session records, of a write that failed';
+          this.#check.report({ kind: 'orphan', place, problem }, isOld);
+          continue;
+        }
         const sessionId = await sessionOfRecords(this.#tenant, folder);
         if (sessionId === undefined) {
           this.#check.report({ kind: 'damaged', place, problem: 'session records of which none can be read' });
@@ -196,7 +215,6 @@ export class TenantCheck {
           this.#check.report({ kind: 'damaged', sessionId, place: join(place, file), problem, advice });
         }
         if (store.fs.stat(join(sessions, name))) continue;
-        const isOld = this.#check.mayRepair(this.#writtenAt(folder));
         if (isOld) await records.removeOrphans((writtenMs) => this.#check.mayRepair(writtenMs));
         const isRepaired = isOld && !store.fs.stat(folder);
         this.#check.report(
@@ -204,7 +222,7 @@ export class TenantCheck {
           isRepaired,
         );
       } catch (error) {
-        this.#check.reportError(error, { place });
+        this.#reportError(error, { place });
       }
     }
   }
@@ -212,34 +230,40 @@ export class TenantCheck {
   async #checkScopes(): Promise<void> {
     const { folder } = this.#tenant;
     if (!folder.hasScopes()) return;
-    const records = new ScopeRecords(folder);
     for (const name of folder.store.namesIn(folder.scopes)) {
       const [, hash, ending] = /^([0-9a-f]{64})\.(json|draft)$/.exec(name) ?? [];
       if (hash === undefined) continue;
       await this.#pace.rest();
       const path = join(folder.scopes, name);
-      const place = this.#placeOf(path);
-      if (ending === 'draft' && (await records.draft(hash)) === 'damaged') {
-        this.#check.report({ kind: 'damaged', place, problem: 'what a record of a user or an app was to become' });
-        continue;
-      }
-      if (ending === 'draft') {
-        const isOld = this.#check.mayRepair(this.#writtenAt(path));
-        if (isOld) await records.sweep();
-        const problem = 'what a record of a user or an app was to become, of a save that was interrupted';
-        this.#check.report({ kind: 'orphan', place, problem }, isOld && !folder.store.fs.stat(path));
-        continue;
-      }
-      this.#check.count('scopes');
       try {
-        const key = await records.keyOf(hash);
-        if (key !== undefined) await records.read(scopeOfKey(key));
-        else if (folder.store.fs.stat(path)) {
-          this.#check.report({ kind: 'damaged', place, problem: 'a record of a user or an app whose file is damaged' });
-        }
+        await (ending === 'draft' ? this.#checkDraft(hash, path) : this.#checkScope(hash, path));
       } catch (error) {
-        this.#check.reportError(error, { place });
+        this.#reportError(error, { place: this.#placeOf(path) });
       }
+    }
+  }
+
+  async #checkDraft(hash: string, path: string): Promise<void> {
+    const { folder } = this.#tenant;
+    const records = new ScopeRecords(folder);
+    const place = this.#placeOf(path);
+    const problem = 'what a record of a user or an app was to become';
+    if ((await records.draft(hash)) === 'damaged') return this.#check.report({ kind: 'damaged', place, problem });
+    const isOld = this.#check.mayRepair(this.#writtenAt(path));
+    if (isOld) await records.sweep();
+    const isRepaired = isOld && !folder.store.fs.stat(path);
+    this.#check.report({ kind: 'orphan', place, problem: `${problem}, of a save that was interrupted` }, isRepaired);
+  }
+
+  async #checkScope(hash: string, path: string): Promise<void> {
+    const { folder } = this.#tenant;
+    const records = new ScopeRecords(folder);
+    this.#check.count('scopes');
+    const key = await records.keyOf(hash);
+    if (key !== undefined) await records.read(scopeOfKey(key));
+    else if (folder.store.fs.stat(path)) {
+      const problem = 'a record of a user or an app whose file is damaged';
+      this.#check.report({ kind: 'damaged', place: this.#placeOf(path), problem });
     }
   }
 

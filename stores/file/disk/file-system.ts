@@ -61,7 +61,8 @@ export interface FileSystem {
 /** A symbolic link in place of a file is refused, never followed. Windows has no such flag; links need a privilege there. */
 const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
 
-export const READ = constants.O_RDONLY | NO_FOLLOW;
+/** Does not wait for a writer where a FIFO is in place of the file. */
+export const READ = constants.O_RDONLY | NO_FOLLOW | (constants.O_NONBLOCK ?? 0);
 export const READ_FOLDER = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0);
 export const READ_APPEND = constants.O_RDWR | constants.O_APPEND | NO_FOLLOW;
 export const CREATE = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_EXCL | NO_FOLLOW;

@@ -81,6 +81,22 @@ export function isSystemError(error: unknown): boolean {
   return error instanceof Error && codeOf(error) !== undefined && 'syscall' in error;
 }
 
+/** Whether an error is about one file alone: a newer version wrote it, a link is in its place, or the process may not open it. */
+export function isRefused(error: unknown): boolean {
+  if (error instanceof GenkitError) return error.status === 'FAILED_PRECONDITION';
+  return isSystemError(error) && ['EACCES', 'EPERM'].includes(codeOf(error)!);
+}
+
+/** `undefined`: it was refused. What is about other files goes on. */
+export async function unlessRefused<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+    return undefined;
+  }
+}
+
 function meaningOf(error: unknown): { status: StatusName; reason: string } {
   return (
     MEANINGS[codeOf(error) ?? ''] ?? { status: 'UNAVAILABLE', reason: 'the file system did not do what it was asked' }

@@ -4,10 +4,13 @@ import { closeQuietly, codeOf, READ, type FileSystem } from './file-system.ts';
 /** Up to this size a synchronous read takes less time than one by another thread. */
 const SMALL = 64 * 1024;
 
+/** Node reads no more at once, and the store writes no such file. */
+const LARGEST = 2 ** 31 - 1;
+
 /** Codes that say that the path is not that of a file. */
 const NO_FILE = new Set(['ELOOP', 'EISDIR', 'EMLINK', 'ENOTDIR', 'EFTYPE', 'ENXIO']);
 
-/** What was read of a file; `missing`: there is none; `no-file`: a folder or a symbolic link is in its place. */
+/** What was read of a file; `missing`: there is none; `no-file`: a folder, a symbolic link, or something larger than the store writes is in its place. */
 export type FileContent = { readonly bytes: Buffer; readonly stats: Stats } | 'missing' | 'no-file';
 
 /** Reads a file from `start` to its end. */
@@ -50,7 +53,8 @@ export function readBeginning(fs: FileSystem, path: string, length: number): Fil
   }
 }
 
-function openFile(fs: FileSystem, path: string): { fd: number; stats: Stats } | 'missing' | 'no-file' {
+/** Opens a file for reading. */
+export function openFile(fs: FileSystem, path: string): { fd: number; stats: Stats } | 'missing' | 'no-file' {
   let fd: number;
   try {
     fd = fs.open(path, READ);
@@ -61,7 +65,7 @@ function openFile(fs: FileSystem, path: string): { fd: number; stats: Stats } | 
   }
   try {
     const stats = fs.statOpen(fd);
-    if (stats.isFile()) return { fd, stats };
+    if (stats.isFile() && stats.size <= LARGEST) return { fd, stats };
   } catch (error) {
     closeQuietly(fs, fd);
     throw error;

@@ -75,6 +75,12 @@ export function parseHeader(bytes: Buffer): LogHeader {
   return { session, incarnation, log };
 }
 
+/** The session that a log's first line names, in any format. */
+export function sessionOfHeader(bytes: Buffer): string | undefined {
+  const session = parseAll(bytes)[0]?.['session'];
+  return typeof session === 'string' ? session : undefined;
+}
+
 const DONE = formatLine({ done: true });
 
 /** All lines at once: no line has a line break inside. */

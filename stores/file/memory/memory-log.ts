@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { GenkitError } from 'genkit';
-import { dataLoss, quote } from '../../../src/errors.ts';
+import { dataLoss } from '../../../src/errors.ts';
 import type { Sealer } from '../../../src/store/encryption/encryption.ts';
 import type { MemoryChanges, MemoryScopeId } from '../../../src/store/memory/contract.ts';
 import { describeMemoryScope, memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
@@ -8,9 +8,9 @@ import { ScopeMemories } from '../../../src/store/memory/scope-memories.ts';
 import { inOrderOfChange, memorySequenceOf, type MemoryVersion } from '../../../src/store/memory/version.ts';
 import type { KeyQueue } from '../../../src/store/parts/key-queue.ts';
 import type { LruCache } from '../../../src/store/parts/lru-cache.ts';
-import { closeQuietly, codeOf, READ, READ_APPEND } from '../disk/file-system.ts';
+import { closeQuietly, READ_APPEND } from '../disk/file-system.ts';
 import type { HeldLock } from '../disk/lock-folder.ts';
-import { readPart } from '../disk/read-file.ts';
+import { openFile, readBeginning, readPart } from '../disk/read-file.ts';
 import type { StoreFolder } from '../disk/store-folder.ts';
 import {
   formatBlock,
@@ -70,7 +70,7 @@ export class MemoryLog {
   /** The last commit; reads the end of the log. */
   async tail(): Promise<LogTail> {
     const { folder } = this.#shared;
-    const bytes = await reading(folder, this.path, (fd, { size }) =>
+    const bytes = await this.#reading((fd, { size }) =>
       readPart(folder.fs, fd, Math.max(0, size - LONGEST_TAIL), size),
     );
     if (!bytes) return NO_TAIL;
@@ -145,19 +145,20 @@ export class MemoryLog {
     this.#shared.loaded.delete(this.path);
   }
 
-  /** The scope that the log is about; `undefined`: none, it was erased or is not there. */
-  static async scopeOf(folder: StoreFolder, home: string): Promise<string | undefined> {
-    const bytes = await reading(folder, join(home, 'log.jsonl'), (fd, { size }) =>
-      readPart(folder.fs, fd, 0, Math.min(size, LONGEST_HEADER)),
-    );
-    return (bytes && parseHeader(bytes.subarray(0, bytes.indexOf(10) + 1))) ?? undefined;
+  /** The scope that the log is about; `null`: none, it was erased or there is nothing; `undefined`: it can't be told. */
+  static async scopeOf(folder: StoreFolder, home: string): Promise<string | null | undefined> {
+    if (folder.namesIn(home).length === 0) return null;
+    const content = readBeginning(folder.fs, join(home, 'log.jsonl'), LONGEST_HEADER);
+    return typeof content === 'string'
+      ? undefined
+      : parseHeader(content.bytes.subarray(0, content.bytes.indexOf(10) + 1));
   }
 
   async #load(): Promise<LoadedLog> {
     const { folder, loaded } = this.#shared;
     const known = loaded.get(this.path);
     try {
-      const log = await reading(folder, this.path, async (fd, { ino, size }) => {
+      const log = await this.#reading(async (fd, { ino, size }) => {
         if (known?.inode !== ino || known.end > size) return this.#readTo(fd, size, this.#newLog(ino));
         if (known.end === size) return known;
         // An inode alone may be that of a later file.
@@ -221,7 +222,7 @@ export class MemoryLog {
   /** The changes after a revision, read from the end of the log; `undefined`: all of it has to be read. */
   async #readBackTo(since: number): Promise<MemoryChanges | undefined> {
     const { folder } = this.#shared;
-    return reading(folder, this.path, async (fd, { size }) => {
+    return this.#reading(async (fd, { size }) => {
       const current = new Map<string, MemoryVersion>();
       let last: LogTail | undefined;
       for (let end = size; ;) {
@@ -254,29 +255,24 @@ export class MemoryLog {
     if (end < size) fs.truncate(fd, end);
   }
 
+  /** Opens the log, and reads it; `undefined`: it is not there. */
+  async #reading<T>(
+    read: (fd: number, stats: { readonly ino: number; readonly size: number }) => Promise<T>,
+  ): Promise<T | undefined> {
+    const { fs } = this.#shared.folder;
+    const opened = openFile(fs, this.path);
+    if (opened === 'missing') return undefined;
+    if (opened === 'no-file') throw this.#damaged();
+    try {
+      return await read(opened.fd, opened.stats);
+    } finally {
+      closeQuietly(fs, opened.fd);
+    }
+  }
+
   #damaged(): GenkitError {
     return dataLoss(
-      `The memories of ${describeMemoryScope(this.#key)} can't be read: their log ${quote(this.path)} is damaged. Restore it from a backup.`,
+      `The memories of ${describeMemoryScope(this.#key)} can't be read: their log is damaged. Restore it from a backup, or erase them.`,
     );
-  }
-}
-
-/** Opens a file, and reads it; `undefined`: it is not there. */
-async function reading<T>(
-  { fs }: StoreFolder,
-  path: string,
-  read: (fd: number, stats: { readonly ino: number; readonly size: number }) => Promise<T>,
-): Promise<T | undefined> {
-  let fd: number;
-  try {
-    fd = fs.open(path, READ);
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
-  try {
-    return await read(fd, fs.statOpen(fd));
-  } finally {
-    closeQuietly(fs, fd);
   }
 }

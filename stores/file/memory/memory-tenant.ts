@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { GenkitError } from 'genkit';
 import { Sealer, type Encryption } from '../../../src/store/encryption/encryption.ts';
 import type {
@@ -22,6 +22,7 @@ import type {
   MemoryScopeId,
   MemorySweep,
 } from '../../../src/store/memory/contract.ts';
+import type { Unreadable } from '../../../src/store/contract.ts';
 import {
   assertMemoryJobHeld,
   assertMemoryRevision,
@@ -33,7 +34,7 @@ import {
 } from '../../../src/store/memory/jobs.ts';
 import { describeMemoryScope, memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
 import { endMs } from '../../../src/store/memory/version.ts';
-import { outcomeUnknown } from '../disk/io-error.ts';
+import { outcomeUnknown, unlessRefused } from '../disk/io-error.ts';
 import type { HeldLock } from '../disk/lock-folder.ts';
 import { fileNameOf, hashOf } from '../format/names.ts';
 import { findJob, JobFiles, type JobFile } from './job-files.ts';
@@ -181,17 +182,18 @@ export class FileMemoryTenant implements MemoryTenant {
     return this.#shared.run('Listing memory jobs', () => this.#readJobs(read));
   }
 
-  listScopes({ limit, after = '' }: ListRequest): Promise<ListEntry<MemoryScopeId>[]> {
+  listScopes({ limit, after = '' }: ListRequest, unreadable: Unreadable[]): Promise<ListEntry<MemoryScopeId>[]> {
     return this.#shared.run('Listing scopes', async () => {
       const { folder } = this.#shared;
       const withJobs = await this.#scopesWithJobs();
-      const written = folder.hasFolder(this.#scopes) ? folder.namesIn(this.#scopes) : [];
-      const names = [...new Set([...written, ...withJobs.keys()])].filter((name) => name > after).toSorted();
+      const names = [...new Set([...this.#scopeNames(), ...withJobs.keys()])].filter((name) => name > after).toSorted();
       const entries: ListEntry<MemoryScopeId>[] = [];
       for (const name of names) {
         if (entries.length === limit) break;
-        const key = withJobs.get(name) ?? (await MemoryLog.scopeOf(folder, join(this.#scopes, name)));
-        if (key !== undefined) entries.push({ item: memoryScopeOfKey(key), place: name });
+        const path = join(this.#scopes, name);
+        const key = withJobs.get(name) ?? (await unlessRefused(MemoryLog.scopeOf(folder, path)));
+        if (typeof key === 'string') entries.push({ item: memoryScopeOfKey(key), place: name });
+        else if (key === undefined) unreadable.push({ place: relative(folder.path, path) });
       }
       return entries;
     });
@@ -201,9 +203,9 @@ export class FileMemoryTenant implements MemoryTenant {
     return this.#change('Sweeping memories', async () => {
       const { folder } = this.#shared;
       let removed = 0;
-      for (const name of folder.namesIn(this.#scopes)) {
-        const key = await MemoryLog.scopeOf(folder, join(this.#scopes, name));
-        if (key !== undefined) removed += await this.#sweepScope(this.#scope(key), now);
+      for (const name of this.#scopeNames()) {
+        const key = await unlessRefused(MemoryLog.scopeOf(folder, join(this.#scopes, name)));
+        if (typeof key === 'string') removed += await this.#sweepScope(this.#scope(key), now);
       }
       return { removed };
     });
@@ -216,20 +218,24 @@ export class FileMemoryTenant implements MemoryTenant {
         this.#locked(scope, async (lock) => {
           const jobs = this.#jobs.list().filter((file) => file.scope === shortHashOf(key));
           await this.#jobs.remove(jobs);
-          const tail = await scope.log.tail();
+          // Memories that can't be read, because they are damaged or their key is missing, are erased all the same.
+          const found = await scope.log.tail().catch(unreadableOnly);
+          const isThere = this.#shared.folder.hasFolder(scope.path);
+          // Without the log, later numbers than those of the notes and of what others have read.
+          const [commit, revision] = [Date.now(), Date.now()];
+          const isKnown = !(found instanceof GenkitError) && (found.commit > 0 || !isThere);
+          const tail = isKnown ? found : { ...NO_TAIL, commit, revision };
           const notes = scope.notes.count(tail);
-          // Memories that can't be read, because their key is missing, are erased all the same.
           const reading = scope.log.load().then(({ memories }) => memories.counts);
           const counts = await reading.catch(() => ({ memories: 0, revisions: 0 }));
-          const [commit, revision] = [tail.commit + 1, tail.revision + 1];
-          const next: LogTail = { ...NO_TAIL, commit, revision, reset: revision, derived: commit, cleared: commit };
-          if (tail.commit > 0) {
+          const next = erasedAfter(tail);
+          if (isThere) {
             await scope.log.rewrite(next, [], lock);
             await this.#finish(scope, next);
           }
           await this.#sealer(key).forget();
           // The log names the scope until its key is gone, so that an interrupted erasure is found and repeated.
-          if (tail.commit > 0) await scope.log.rewrite({ ...next, isErased: true }, [], lock);
+          if (isThere) await scope.log.rewrite({ ...next, isErased: true }, [], lock);
           return { ...counts, notes, jobs: jobs.length };
         }),
       ),
@@ -350,6 +356,13 @@ export class FileMemoryTenant implements MemoryTenant {
     });
   }
 
+  /** The names of the folders of scopes. */
+  #scopeNames(): string[] {
+    const { folder } = this.#shared;
+    const names = folder.hasFolder(this.#scopes) ? folder.namesIn(this.#scopes) : [];
+    return names.filter((name) => /^[0-9a-f]{32}$/.test(name));
+  }
+
   #scope(key: string): Scope {
     const path = join(this.#scopes, shortHashOf(key));
     const sealer = this.#sealer(key);
@@ -408,4 +421,9 @@ export class FileMemoryTenant implements MemoryTenant {
   #withJobs<T>(call: () => Promise<T>): Promise<T> {
     return this.#shared.folder.locks.run(hashOf('memory jobs', this.#tenant), 'The queue of memory jobs', call);
   }
+}
+
+function erasedAfter(tail: LogTail): LogTail {
+  const [commit, revision] = [tail.commit + 1, tail.revision + 1];
+  return { ...NO_TAIL, commit, revision, reset: revision, derived: commit, cleared: commit };
 }

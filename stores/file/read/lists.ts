@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { copyJson } from '../../../src/json/value.ts';
 import type {
   ListSessionsOptions,
@@ -6,15 +6,17 @@ import type {
   PageOptions,
   SessionSummary,
   SnapshotMetadata,
+  Unreadable,
 } from '../../../src/store/contract.ts';
 import { checkPage, pageOf } from '../../../src/store/list/page.ts';
 import { summarize, usageOf, usageOfSession } from '../../../src/store/list/session-summary.ts';
+import { isRefused } from '../disk/io-error.ts';
 import { Pace } from '../disk/pace.ts';
 import { readBeginning, readFrom } from '../disk/read-file.ts';
 import { fileNameOf } from '../format/names.ts';
 import { parseHeader, parseLines } from '../format/save-log.ts';
 import type { SnapshotHead } from '../format/snapshot-file.ts';
-import { headUnlessDamaged, type FileSession } from '../file-session.ts';
+import { headIfReadable, type FileSession } from '../file-session.ts';
 import type { IndexNode } from '../session-index.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 
@@ -28,12 +30,16 @@ interface ListedSession {
   readonly writtenAt: number;
 }
 
-/** Reads the heads of snapshots that are not known as they are; those of damaged files stay unknown. */
-export async function loadHeads(session: FileSession, nodes: Iterable<IndexNode>): Promise<void> {
+/** Reads the heads of snapshots that are not known as they are; those that `read` answers nothing for stay unknown. */
+export async function loadHeads(
+  session: FileSession,
+  nodes: Iterable<IndexNode>,
+  read: typeof headIfReadable = headIfReadable,
+): Promise<void> {
   const pace = new Pace();
   for (const node of nodes) {
     await pace.rest();
-    if (!headUnlessDamaged(session, node)) node.seen = undefined;
+    if (!read(session, node)) node.seen = undefined;
   }
 }
 
@@ -59,14 +65,17 @@ function metadataOf(session: FileSession, node: IndexNode): SnapshotMetadata {
   return { snapshotId, ...(parentId !== undefined && { parentId }), createdAt, sessionId: session.id };
 }
 
-/** The ids of the tenant's sessions, and when each was last written. One that can't be told from its log is opened. */
-export async function* sessionsOf(tenant: TenantSessions): AsyncGenerator<ListedSession> {
+/**
+ * The ids of the tenant's sessions, and when each was last written. One that can't be told from its log is opened.
+ *
+ * @param unreadable Gets those that can't be.
+ */
+export async function* sessionsOf(tenant: TenantSessions, unreadable: Unreadable[]): AsyncGenerator<ListedSession> {
   const pace = new Pace();
   for (const name of await tenant.sessionNames()) {
     await pace.rest();
     // A link is not followed.
-    if (!isFolder(tenant, name)) continue;
-    const found = (await peek(tenant, name)) ?? (await open(tenant, name));
+    const found = (tenant.hasSession(name) && (await peek(tenant, name))) || (await open(tenant, name, unreadable));
     if (found) yield { name, ...found };
   }
 }
@@ -80,29 +89,38 @@ export async function listSessions(
   const { ownerId } = options;
   const position = after && { writtenAt: after[0], name: after[1] };
   const listed: ListedSession[] = [];
-  for await (const one of sessionsOf(tenant)) {
+  const unreadable: Unreadable[] = [];
+  for await (const one of sessionsOf(tenant, unreadable)) {
     if (!position || newestFirst(position, one) < 0) listed.push(one);
   }
   const rest: (ListedSession & { summary: SessionSummary })[] = [];
   for (const one of listed.toSorted(newestFirst)) {
-    const summary = await summaryOf(tenant.session(one.sessionId), ownerId);
+    const summary = await summaryOf(tenant.session(one.sessionId), ownerId, unreadable);
     if (summary) rest.push({ ...one, summary });
     if (rest.length > limit) break;
   }
-  return pageOf(rest, limit, ({ writtenAt, name, summary }) => ({ position: [writtenAt, name], item: summary }));
+  const page = pageOf(rest, limit, ({ writtenAt, name, summary }) => ({ position: [writtenAt, name], item: summary }));
+  return unreadable.length > 0 ? { ...page, unreadable } : page;
 }
 
 function newestFirst(a: Omit<ListedSession, 'sessionId'>, b: Omit<ListedSession, 'sessionId'>): number {
   return b.writtenAt - a.writtenAt || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 }
 
-/** @param ownerId `undefined`: a session of any owner. */
-async function summaryOf(session: FileSession, ownerId: string | undefined): Promise<SessionSummary | undefined> {
+/**
+ * @param ownerId `undefined`: a session of any owner.
+ * @param unreadable Gets the session if its owner can't be told.
+ */
+async function summaryOf(
+  session: FileSession,
+  ownerId: string | undefined,
+  unreadable: Unreadable[],
+): Promise<SessionSummary | undefined> {
   await session.refresh();
   const { tree, updatedAt } = session.index;
-  const leaf = tree.latestLeaf();
-  if (!leaf) return undefined;
   const head = session.headWithDetails();
+  if (!head && (tree.size > 0 ? ownerId !== undefined : session.isRebuilt)) unreadable.push({ sessionId: session.id });
+  if (!tree.latestLeaf()) return undefined;
   const details = head && (await openedIfPossible(session, head)).details;
   if (ownerId !== undefined && details?.ownerId !== ownerId) return undefined;
   await loadHeads(session, tree.nodes());
@@ -114,12 +132,12 @@ async function summaryOf(session: FileSession, ownerId: string | undefined): Pro
 async function peek(tenant: TenantSessions, name: string): Promise<Omit<ListedSession, 'name'> | undefined> {
   const { fs } = tenant.folder.store;
   const path = tenant.folder.log(name);
-  const content = readBeginning(fs, path, END_OF_LOG);
-  if (typeof content === 'string') return undefined;
-  const { bytes, stats } = content;
-  const rest = stats.size <= END_OF_LOG ? content : await readFrom(fs, path, stats.size - END_OF_LOG);
-  if (typeof rest === 'string') return undefined;
   try {
+    const content = readBeginning(fs, path, END_OF_LOG);
+    if (typeof content === 'string') return undefined;
+    const { bytes, stats } = content;
+    const rest = stats.size <= END_OF_LOG ? content : await readFrom(fs, path, stats.size - END_OF_LOG);
+    if (typeof rest === 'string') return undefined;
     const { session } = parseHeader(bytes.subarray(0, bytes.indexOf(10) + 1));
     // The header, or half a line.
     const lines = parseLines(rest.bytes.subarray(rest.bytes.indexOf(10) + 1, rest.bytes.lastIndexOf(10) + 1));
@@ -131,13 +149,22 @@ async function peek(tenant: TenantSessions, name: string): Promise<Omit<ListedSe
   return undefined;
 }
 
-/** A session whose folder is lost has none. */
-function isFolder({ folder }: TenantSessions, name: string): boolean {
-  return folder.store.fs.stat(join(folder.sessions, name))?.isDirectory() ?? folder.kind() === 'lost';
-}
-
-async function open(tenant: TenantSessions, name: string): Promise<Omit<ListedSession, 'name'> | undefined> {
+async function open(
+  tenant: TenantSessions,
+  name: string,
+  unreadable: Unreadable[],
+): Promise<Omit<ListedSession, 'name'> | undefined> {
+  const { store, sessions } = tenant.folder;
+  const path = join(sessions, name);
   const session = await tenant.sessionOfName(name);
-  await session?.refresh();
-  return session && { sessionId: session.id, writtenAt: session.index.writtenAt };
+  try {
+    await session?.refresh();
+    if (session) return { sessionId: session.id, writtenAt: session.index.writtenAt };
+    // An empty one is of a save or a removal that was interrupted.
+    if (tenant.hasSession(name) && store.namesIn(path).length === 0) return undefined;
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+  }
+  unreadable.push(session ? { sessionId: session.id } : { place: relative(store.path, path) });
+  return undefined;
 }

@@ -1,10 +1,11 @@
+import { relative } from 'node:path';
 import { GenkitError } from 'genkit';
 import { dataLoss } from '../../../src/errors.ts';
-import type { Page, PageOptions, ScopeChange, ScopeId, ScopeRecord } from '../../../src/store/contract.ts';
+import type { Page, PageOptions, ScopeChange, ScopeId, ScopeRecord, Unreadable } from '../../../src/store/contract.ts';
 import { checkPage, pageOf } from '../../../src/store/list/page.ts';
 import { describeScope, runScopeChange, scopeKey, scopeOfKey } from '../../../src/store/records/record-scopes.ts';
 import { attempt, closeQuietly, READ_APPEND } from '../disk/file-system.ts';
-import { CallerFailure } from '../disk/io-error.ts';
+import { CallerFailure, unlessRefused } from '../disk/io-error.ts';
 import { Pace } from '../disk/pace.ts';
 import { readFrom } from '../disk/read-file.ts';
 import { hashOf } from '../format/names.ts';
@@ -70,14 +71,19 @@ export class ScopeRecords {
     const names = this.#folder.hasScopes() ? this.#folder.store.namesIn(this.#folder.scopes) : [];
     const records = new Set(names.map((name) => /^([0-9a-f]{64})\.(?:json|draft)$/.exec(name)?.[1] ?? ''));
     const found: { name: string; id: ScopeId }[] = [];
+    const unreadable: Unreadable[] = [];
     const pace = new Pace();
     for (const name of [...records].toSorted()) {
       if (name <= after || found.length > limit) continue;
       await pace.rest();
-      const key = await this.keyOf(name);
+      const key = await unlessRefused(this.keyOf(name));
       if (key !== undefined) found.push({ name, id: scopeOfKey(key) });
+      else if (this.#folder.store.fs.stat(this.#folder.record(name))) {
+        unreadable.push({ place: relative(this.#folder.store.path, this.#folder.record(name)) });
+      }
     }
-    return pageOf(found, limit, ({ name, id }) => ({ position: [name], item: id }));
+    const page = pageOf(found, limit, ({ name, id }) => ({ position: [name], item: id }));
+    return unreadable.length > 0 ? { ...page, unreadable } : page;
   }
 
   /** Removes the record, whatever is in its place. Answers whether there was one. */
@@ -151,7 +157,7 @@ export class ScopeRecords {
     const names = this.#folder.store
       .namesIn(this.#folder.scopes)
       .map((name) => /^([0-9a-f]{64})\.draft$/.exec(name)?.[1]);
-    await this.#settleAll(names.filter((name) => name !== undefined));
+    for (const name of names) if (name !== undefined) await unlessRefused(this.#settleAll([name]));
   }
 
   async #settleAll(names: readonly string[]): Promise<void> {

@@ -9,8 +9,10 @@ import {
   type RecordRead,
   type RecordWrite,
 } from '../../../src/store/records/session-records.ts';
-import { outcomeUnknown } from '../disk/io-error.ts';
+import { attempt } from '../disk/file-system.ts';
+import { outcomeUnknown, unlessRefused } from '../disk/io-error.ts';
 import { Pace } from '../disk/pace.ts';
+import type { StoreFolder } from '../disk/store-folder.ts';
 import { readFrom } from '../disk/read-file.ts';
 import {
   formatSessionRecord,
@@ -176,6 +178,11 @@ export class SessionRecords {
   }
 }
 
+/** Removes a folder of records in which a write that failed left none. Call it when no write can be under way. */
+export function removeIfEmpty({ fs }: StoreFolder, path: string): void {
+  if (fs.stat(path)?.isDirectory() && fs.readdir(path).length === 0) attempt(() => fs.rmdir(path));
+}
+
 /** Removes the records of sessions that were never begun. */
 export async function removeOrphanRecords(tenant: TenantSessions): Promise<void> {
   const { store, path, allRecords } = tenant.folder;
@@ -183,11 +190,16 @@ export async function removeOrphanRecords(tenant: TenantSessions): Promise<void>
   const pace = new Pace();
   for (const folder of store.namesIn(allRecords)) {
     await pace.rest();
+    const writtenAt = store.fs.stat(join(allRecords, folder))?.mtimeMs ?? Infinity;
+    if (Date.now() - writtenAt > ORPHAN_RECORD_MS) removeIfEmpty(store, join(allRecords, folder));
     // A session that is there keeps its records.
-    if (store.fs.stat(join(tenant.folder.sessions, folder))) continue;
-    const sessionId = await sessionOfRecords(tenant, join(allRecords, folder));
-    if (sessionId !== undefined) await new SessionRecords(tenant.session(sessionId)).removeOrphans();
+    if (!store.fs.stat(join(tenant.folder.sessions, folder))) await unlessRefused(removeOrphansIn(tenant, folder));
   }
+}
+
+async function removeOrphansIn(tenant: TenantSessions, name: string): Promise<void> {
+  const sessionId = await sessionOfRecords(tenant, join(tenant.folder.allRecords, name));
+  if (sessionId !== undefined) await new SessionRecords(tenant.session(sessionId)).removeOrphans();
 }
 
 /** The session that the records in a folder belong to; `undefined`: none of them can be read. */

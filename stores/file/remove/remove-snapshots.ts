@@ -3,7 +3,7 @@ import type { DeleteResult, PrunePolicy, PruneResult } from '../../../src/store/
 import type { PruneOptions } from '../../../src/store/base-session-store.ts';
 import { assertExpectedLeaf } from '../../../src/store/choose-leaf.ts';
 import { Pace } from '../disk/pace.ts';
-import { isSystemError } from '../disk/io-error.ts';
+import { isRefused, unlessRefused } from '../disk/io-error.ts';
 import { snapshotName } from '../format/names.ts';
 import type { LogLine } from '../format/save-log.ts';
 import type { SnapshotHead } from '../format/snapshot-file.ts';
@@ -54,18 +54,27 @@ export async function prune(
   const nowMs = Date.now();
   // First, because shards and states that only lost snapshots need would be removed.
   if (!dryRun && only === undefined) await reconcileAll(tenant);
-  for await (const { sessionId } of only === undefined ? sessionsOf(tenant) : [{ sessionId: only }]) {
+  for await (const { sessionId } of only === undefined ? sessionsOf(tenant, []) : [{ sessionId: only }]) {
     const session = tenant.session(sessionId);
-    await session.refresh();
-    const foreseen = await foresee(session, policy, nowMs);
-    const isNothing = foreseen.sessions + foreseen.snapshots + foreseen.shards === 0;
-    const removed = dryRun || isNothing ? foreseen : await session.withLock(() => pruneLocked(session, policy, nowMs));
-    result.sessions += removed.sessions;
-    result.snapshots += removed.snapshots;
-    result.shards += removed.shards;
+    const pruning = pruneSession(session, policy, { nowMs, dryRun });
+    const removed = await (only === undefined ? unlessRefused(pruning) : pruning);
+    result.sessions += removed?.sessions ?? 0;
+    result.snapshots += removed?.snapshots ?? 0;
+    result.shards += removed?.shards ?? 0;
   }
   if (!dryRun && only === undefined) await removeOrphanRecords(tenant);
   return result;
+}
+
+async function pruneSession(
+  session: FileSession,
+  policy: PrunePolicy,
+  { nowMs, dryRun }: { nowMs: number; dryRun: boolean },
+): Promise<Removed> {
+  await session.refresh();
+  const foreseen = await foresee(session, policy, nowMs);
+  const isNothing = foreseen.sessions + foreseen.snapshots + foreseen.shards === 0;
+  return dryRun || isNothing ? foreseen : session.withLock(() => pruneLocked(session, policy, nowMs));
 }
 
 /** Finishes the operation of the log's last line, a part of which may be done. Call it under the session's lock. */
@@ -89,17 +98,44 @@ async function settleRecords({ index, tenant }: FileSession, snapshotId: string)
 
 /** Removes the files of snapshots that the log says are removed. Answers the number of shards that went with them. */
 export async function removeFiles(session: FileSession, removed: readonly IndexNode[]): Promise<number> {
-  // Only files that still belong to this session: the id of a removed snapshot may be in use by another one.
-  const heads = removed.flatMap((node) => headUnlessDamaged(session, node) ?? []);
-  return heads.length === 0 ? 0 : discard(session, heads);
+  const heads: SnapshotHead[] = [];
+  const unreadable: string[] = [];
+  for (const node of removed) {
+    const path = session.tenant.folder.snapshot(node.snapshotId);
+    const found = headToRemove(session, node, path);
+    if (typeof found === 'object') heads.push(found);
+    else if (found === 'unreadable') unreadable.push(path);
+  }
+  return heads.length + unreadable.length === 0 ? 0 : discard(session, heads, unreadable);
+}
+
+/** The head of a removed snapshot's file. `unreadable`: the log alone says that the file is this session's. `undefined`: it is to stay. */
+function headToRemove(session: FileSession, node: IndexNode, path: string): SnapshotHead | 'unreadable' | undefined {
+  const { fs } = session.tenant.folder.store;
+  try {
+    const head = headUnlessDamaged(session, node);
+    // The id of a removed snapshot may be in use by another session.
+    if (head || typeof readHead(fs, path) === 'object') return head;
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+    // Other snapshots may need the state, unless all of them go.
+    if (!session.isBeingDeleted) return undefined;
+  }
+  const found = fs.stat(path);
+  return found && !found.isDirectory() ? 'unreadable' : undefined;
 }
 
 /** Removes the files of snapshots that the log no longer has. Keeps states that diffs of other snapshots need. */
-async function discard(session: FileSession, heads: readonly SnapshotHead[]): Promise<number> {
+async function discard(
+  session: FileSession,
+  heads: readonly SnapshotHead[],
+  unreadable: readonly string[] = [],
+): Promise<number> {
   const { folder } = session.tenant;
+  for (const path of unreadable) folder.store.remove(path);
   for (const head of heads) await new ScopeRecords(folder).settle(head);
   const needed = await findNeeded(session, undefined, new Map(heads.map((head) => [head.state.version, head])));
-  let isUnneeded = false;
+  let isUnneeded = unreadable.length > 0;
   for (const head of heads) {
     if (!needed || needed.has(head.state.version)) {
       session.keep(head);
@@ -119,7 +155,7 @@ interface Removed extends DeleteResult {
 
 async function foresee(session: FileSession, policy: PrunePolicy, nowMs: number): Promise<Removed> {
   const { tree } = session.index;
-  await loadHeads(session, tree.nodes());
+  await loadHeads(session, tree.nodes(), headUnlessDamaged);
   const plan = planRetention(tree, policy, nowMs);
   const names = session.tenant.folder.store.namesIn(session.path);
   if (tree.size === 0 || plan.whole) {
@@ -132,7 +168,7 @@ async function foresee(session: FileSession, policy: PrunePolicy, nowMs: number)
 async function pruneLocked(session: FileSession, policy: PrunePolicy, nowMs: number): Promise<Removed> {
   const { index } = session;
   const { tree } = index;
-  await loadHeads(session, tree.nodes());
+  await loadHeads(session, tree.nodes(), headUnlessDamaged);
   const plan = planRetention(tree, policy, nowMs);
   if (plan.whole || tree.size === 0) return { ...(await deleteLocked(session)), sessions: plan.whole ? 1 : 0 };
   let shards = 0;
@@ -169,7 +205,7 @@ async function reconcileAll(tenant: TenantSessions): Promise<void> {
   const { folder } = tenant;
   await new ScopeRecords(folder).sweep();
   const known = new Set<string>();
-  for await (const { sessionId } of sessionsOf(tenant)) {
+  for await (const { sessionId } of sessionsOf(tenant, [])) {
     const session = tenant.session(sessionId);
     await session.refresh();
     for (const { snapshotId } of session.index.tree.nodes()) known.add(snapshotName(snapshotId));
@@ -178,20 +214,14 @@ async function reconcileAll(tenant: TenantSessions): Promise<void> {
   for (const name of folder.store.namesIn(folder.path)) {
     if (!name.endsWith('.json') || known.has(name)) continue;
     await pace.rest();
-    const head = headOrNothing(tenant, name);
-    if (head && head.session !== null) await reconcile(tenant.session(head.session), head.meta.snapshotId);
+    await unlessRefused(reconcileFile(tenant, name));
   }
 }
 
-function headOrNothing(tenant: TenantSessions, name: string): ReturnType<typeof readOwnHead> {
-  try {
-    const found = readHead(tenant.folder.store.fs, `${tenant.folder.path}/${name}`);
-    return typeof found === 'string' || snapshotName(found.head.meta.snapshotId) !== name ? undefined : found.head;
-  } catch (error) {
-    if (isSystemError(error)) throw error;
-    // A newer version wrote it.
-    return undefined;
-  }
+async function reconcileFile(tenant: TenantSessions, name: string): Promise<void> {
+  const head = readOwnHead(tenant.folder.store.fs, `${tenant.folder.path}/${name}`);
+  if (!head || head.session === null || snapshotName(head.meta.snapshotId) !== name) return;
+  await reconcile(tenant.session(head.session), head.meta.snapshotId);
 }
 
 /**
