@@ -16,7 +16,7 @@ const MOST_STEPS = 100;
  * Reads a snapshot of the agent's store.
  *
  * @param sessionId The snapshot's session, if the caller names it besides the snapshot.
- * @throws `DATA_LOSS` for a damaged snapshot. If the store has metadata and lists, the error names the nearest earlier snapshot that can
+ * @throws `NOT_FOUND` for a damaged snapshot that is hidden from the caller, `DATA_LOSS` for another one. If the store has metadata and lists, the error names the nearest earlier snapshot that can
  *   be read, in its message and as `healthySnapshotId` in its details.
  */
 export function readOrOffer<State>(
@@ -24,7 +24,16 @@ export function readOrOffer<State>(
   lookup: SnapshotLookup,
   sessionId = lookup.sessionId,
 ): Promise<SessionSnapshot<State> | undefined> {
-  const reading = mustHaveStore(agent, 'Reading a snapshot').getSnapshot(lookup);
+  return orOffer(agent, lookup, mustHaveStore(agent, 'Reading a snapshot').getSnapshot(lookup), sessionId);
+}
+
+/** As {@link readOrOffer}, of what is being read already. */
+export function orOffer<State, T>(
+  agent: AgentDefinition<State>,
+  lookup: SnapshotLookup,
+  reading: Promise<T>,
+  sessionId = lookup.sessionId,
+): Promise<T> {
   return reading.catch(async (error: unknown) => {
     const isExplained = statusOf(error) === 'DATA_LOSS' && agent.can.metadata && agent.can.list;
     throw isExplained ? await withOffer(agent, lookup, { sessionId, error }) : error;
@@ -44,8 +53,8 @@ async function withOffer<State>(
   let healthySnapshotId: string | undefined;
   try {
     healthySnapshotId = await findHealthy(agent, lookup, sessionId);
-  } catch {
-    return error;
+  } catch (failure) {
+    return statusOf(failure) === 'NOT_FOUND' ? failure : error;
   }
   const damage =
     lookup.sessionId === undefined
@@ -73,9 +82,10 @@ async function withOffer<State>(
  */
 async function findHealthy<State>(
   agent: AgentDefinition<State>,
-  { context, ...damaged }: SnapshotLookup,
+  lookup: SnapshotLookup,
   sessionId: string | undefined,
 ): Promise<string | undefined> {
+  const { context, ...damaged } = lookup;
   const store = agent.store as SnapshotStore<State>;
   const tried = new Set<string>();
   let listed: SnapshotMetadata[] | undefined;
@@ -91,13 +101,25 @@ async function findHealthy<State>(
   while (next && !tried.has(next.snapshotId) && tried.size < MOST_STEPS) {
     const { snapshotId, parentId, status }: SnapshotMetadata = next;
     tried.add(snapshotId);
-    if (sessionOf(next) !== sessionId || isHidden(agent, next, context)) throw notFound('The session is not there.');
+    if (sessionOf(next) !== sessionId || isHidden(agent, next, context)) throw notThere(agent, lookup);
     if (status === 'completed' && (await unlessDamaged(store.getSnapshot({ snapshotId, context, frozen: true })))) {
       return snapshotId;
     }
     next = parentId === undefined ? undefined : await find({ snapshotId: parentId });
   }
   return undefined;
+}
+
+/** What a caller gets for a session or a snapshot that is not there, or that is hidden from them. */
+export function notThere<State>(
+  { name }: AgentDefinition<State>,
+  { sessionId, snapshotId }: SnapshotLookup,
+): GenkitError {
+  return notFound(
+    snapshotId === undefined
+      ? `Agent '${name}' has no session ${quote(sessionId!)}.`
+      : `Snapshot ${quote(snapshotId)} was not found.`,
+  );
 }
 
 /** Returns `undefined` also for damaged data. */

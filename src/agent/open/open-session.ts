@@ -13,7 +13,7 @@ import type { AgentDefinition } from '../agent-definition.ts';
 import { callerOf, ownerFor, placeRecords, readErasureFence, readRecords, type Caller } from './agent-scopes.ts';
 import { assertNoResources, assertPlainKeys } from './client-input.ts';
 import { assertCustomState } from './custom-state.ts';
-import { readOrOffer } from './damaged-session.ts';
+import { notThere, readOrOffer } from './damaged-session.ts';
 import { isExpired } from './expiry.ts';
 import type { ScopeChange } from '../../store/contract.ts';
 import { isHidden } from './visible-snapshot.ts';
@@ -221,5 +221,5 @@ function assertVisible<State>(
   sessionId: string,
   context: ActionContext | undefined,
 ): void {
-  if (isHidden(agent, snapshot, context)) throw notFound(`Agent '${agent.name}' has no session ${quote(sessionId)}.`);
+  if (isHidden(agent, snapshot, context)) throw notThere(agent, { sessionId });
 }

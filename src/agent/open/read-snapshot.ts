@@ -5,8 +5,9 @@ import { metadataOf, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import type { SnapshotLookup, SnapshotStore } from '../../store/contract.ts';
 import { checkLookup } from '../../store/check-lookup.ts';
 import { mustHaveStore, toClientState, type AgentDefinition } from '../agent-definition.ts';
+import { statusOf } from '../runtime-error.ts';
 import { callerOf, placeRecords, readRecords, type Caller, type Records } from './agent-scopes.ts';
-import { readOrOffer } from './damaged-session.ts';
+import { orOffer, readOrOffer } from './damaged-session.ts';
 import { isExpired } from './expiry.ts';
 import { isHidden, withoutInternals } from './visible-snapshot.ts';
 
@@ -28,7 +29,8 @@ export async function readSnapshot<State>(
   checkLookup(lookup);
   const caller = callerOf(agent, lookup.context);
   const reading = metadataOnly ? undefined : readRecords(agent, caller);
-  const found = metadataOnly ? await readMetadata(agent, lookup) : await readOrOffer(agent, lookup);
+  const finding = metadataOnly ? orOffer(agent, lookup, readMetadata(agent, lookup)) : readOrOffer(agent, lookup);
+  const found = await finding.catch(undefinedIfHidden);
   if (!found || isHidden(agent, found, lookup.context)) return undefined;
   const visible = withoutInternals(found);
   const seen: SessionSnapshot<State> = isExpired(visible, agent.background.leaseMs)
@@ -37,6 +39,10 @@ export async function readSnapshot<State>(
   if (!seen.state) return seen;
   const state = reading ? withShared(agent, seen.state, { caller, records: await reading }) : seen.state;
   return { ...seen, state: toClientState(agent, state) as SessionSnapshot<State>['state'] };
+}
+
+function undefinedIfHidden(error: unknown): undefined {
+  if (statusOf(error) !== 'NOT_FOUND') throw error;
 }
 
 /** The state with the current shared scopes: always the reader's own `user:` keys, even in the session of another user. */

@@ -152,7 +152,7 @@ describe.each(REACHES)('a damaged session, %s', (_, reach) => {
     expect((await api.loadChat(bySession)).messages).toHaveLength(4);
   });
 
-  test('of another user: the error names no snapshot', async () => {
+  test('of another user is not there', async () => {
     const ada = { auth: { uid: 'ada' } };
     const { folder, ids } = await savedSession(['turn 0', 'turn 1'], ada);
     damage(folder, ids[1]);
@@ -161,8 +161,12 @@ describe.each(REACHES)('a damaged session, %s', (_, reach) => {
     const api = await reach(agent, bob);
     const chat = _ === 'in process' ? agent.chat(bySession, { context: bob }) : api.chat(bySession);
     const error = await refusal(chat.send('show me'));
-    expect(error).toMatchObject({ status: 'DATA_LOSS', healthySnapshotId: undefined });
-    expect(JSON.stringify([error.message, error.details])).not.toContain(ids[0]);
+    const message = 'Agent \'echo\' has no session "s".';
+    expect(error).toMatchObject({ status: 'NOT_FOUND', message, healthySnapshotId: undefined });
+    expect(await agent.getSnapshotData({ ...bySession, context: bob })).toBeUndefined();
+    const metadata = { ...bySession, metadataOnly: true };
+    const reading = agent.getSnapshotDataAction.run(metadata, { context: bob });
+    await expect(reading).rejects.toMatchObject({ status: 'NOT_FOUND' });
   });
 
   test('in a store without metadata passes the store’s own error', async () => {
