@@ -34,7 +34,7 @@ import { assertFunction, checkLookup, checkSession, type Lookup } from './check-
 import { checkRecordRead, checkRecordWrite, type RecordRead, type RecordWrite } from './records/session-records.ts';
 import { isErasureSession } from './records/erasure.ts';
 import { checkScope, checkScopeChanges, checkScopes } from './records/record-scopes.ts';
-import { checkOptions, isBoolean, isFunction, isWhole } from './check-options.ts';
+import { checkOptions, isAny, isBoolean, isFunction, isWhole, type OptionCheck } from './check-options.ts';
 import { StoreCheck } from './parts/store-check.ts';
 import { checkDetails } from './list/session-summary.ts';
 import { nameTenant, type SnapshotPathPrefix } from './name-tenant.ts';
@@ -78,6 +78,26 @@ export interface TenantStore<S> {
   check(check: StoreCheck): Awaitable<void>;
 }
 
+/** The names of a call's options. */
+function named(...names: string[]): Readonly<Record<string, OptionCheck>> {
+  return Object.fromEntries(['context', ...names].map((name) => [name, isAny]));
+}
+
+/** The options of the calls. The lookups of reads are not here: Genkit's runtime hands on to them what its client has sent. */
+const OPTIONS = {
+  saveSnapshot: named('expectedLeafId', 'ifSnapshot', 'scopes', 'session'),
+  onSnapshotStateChange: named(),
+  listSnapshots: named('sessionId', 'limit', 'cursor'),
+  listSessions: named('ownerId', 'limit', 'cursor'),
+  deleteSession: named('sessionId', 'expectedLeafId'),
+  prune: named('dryRun', 'sessionId'),
+  readScopes: named('scopes'),
+  deleteScope: named('scope'),
+  listScopes: named('limit', 'cursor'),
+  readRecords: named('sessionId', 'kind', 'keys'),
+  writeRecord: named('sessionId', 'kind', 'key', 'value', 'expectedRevision', 'ifSnapshot'),
+};
+
 /**
  * The public side of a store: checks the arguments of each call, finds the caller's tenant, and calls that tenant's {@link TenantStore}.
  * Each store of this package extends it and implements a `TenantStore`.
@@ -115,7 +135,7 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
     mutator: SnapshotMutator<S>,
     options?: SaveSnapshotOptions,
   ): Promise<string | null> {
-    const tenant = this.#tenantStore(options);
+    const tenant = this.#tenantStore(options, 'saveSnapshot');
     if (snapshotId !== undefined) assertId(snapshotId, 'snapshotId');
     assertFunction(mutator, 'mutator');
     const { expectedLeafId, ifSnapshot } = options ?? {};
@@ -137,18 +157,18 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
     callback: (snapshot: SessionSnapshot<S>) => void,
     options?: SessionStoreOptions,
   ): () => void {
-    const tenant = this.#tenantStore(options);
+    const tenant = this.#tenantStore(options, 'onSnapshotStateChange');
     assertId(snapshotId, 'snapshotId');
     assertFunction(callback, 'callback');
     return tenant.onSnapshotStateChange(snapshotId, callback);
   }
 
   async listSnapshots(options: PageOptions & { sessionId: string }): Promise<Page<SnapshotMetadata>> {
-    return this.#tenantStore(options).listSnapshots(checkSession(options), options);
+    return this.#tenantStore(options, 'listSnapshots').listSnapshots(checkSession(options), options);
   }
 
   async listSessions(options: ListSessionsOptions = {}): Promise<Page<SessionSummary>> {
-    const tenant = this.#tenantStore(options);
+    const tenant = this.#tenantStore(options, 'listSessions');
     if (options.ownerId !== undefined) assertId(options.ownerId, 'ownerId');
     const page = await tenant.listSessions(options);
     return { ...page, items: page.items.filter((session) => !isErasureSession(session)) };
@@ -157,7 +177,7 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
   async deleteSession(
     options: SessionStoreOptions & { sessionId: string; expectedLeafId?: string },
   ): Promise<DeleteResult> {
-    const tenant = this.#tenantStore(options);
+    const tenant = this.#tenantStore(options, 'deleteSession');
     const sessionId = checkSession(options);
     if (options.expectedLeafId !== undefined) assertId(options.expectedLeafId, 'expectedLeafId');
     return tenant.deleteSession(sessionId, options.expectedLeafId);
@@ -167,7 +187,7 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
     policy: PrunePolicy,
     options: SessionStoreOptions & { dryRun?: boolean; sessionId?: string } = {},
   ): Promise<PruneResult> {
-    const tenant = this.#tenantStore(options);
+    const tenant = this.#tenantStore(options, 'prune');
     assertPolicy(policy);
     const { dryRun = false, sessionId } = options;
     if (sessionId !== undefined) assertId(sessionId, 'sessionId');
@@ -175,23 +195,23 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
   }
 
   async readScopes(options: SessionStoreOptions & { scopes: readonly ScopeId[] }): Promise<ScopeRecord[]> {
-    return this.#tenantStore(options).readScopes(checkScopes(options));
+    return this.#tenantStore(options, 'readScopes').readScopes(checkScopes(options));
   }
 
   async deleteScope(options: SessionStoreOptions & { scope: ScopeId }): Promise<boolean> {
-    return this.#tenantStore(options).deleteScope(checkScope(options));
+    return this.#tenantStore(options, 'deleteScope').deleteScope(checkScope(options));
   }
 
   async listScopes(options: PageOptions = {}): Promise<Page<ScopeId>> {
-    return this.#tenantStore(options).listScopes(options);
+    return this.#tenantStore(options, 'listScopes').listScopes(options);
   }
 
   async readRecords(options: ReadRecordsOptions): Promise<SessionRecord[]> {
-    return this.#tenantStore(options).readRecords(checkRecordRead(options));
+    return this.#tenantStore(options, 'readRecords').readRecords(checkRecordRead(options));
   }
 
   async writeRecord(options: WriteRecordOptions): Promise<string | null> {
-    return this.#tenantStore(options).writeRecord(checkRecordWrite(options));
+    return this.#tenantStore(options, 'writeRecord').writeRecord(checkRecordWrite(options));
   }
 
   async check(options: CheckOptions = {}): Promise<CheckResult> {
@@ -208,8 +228,9 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
     return this.#closing;
   }
 
-  #tenantStore(options: SessionStoreOptions | undefined): TenantStore<S> {
+  #tenantStore(options: SessionStoreOptions | undefined, call?: keyof typeof OPTIONS): TenantStore<S> {
     if (this.#closing) throw closed(this.#name);
+    if (call) checkOptions(call, options, OPTIONS[call]);
     return this.tenant(nameTenant(this.#prefix, options));
   }
 }
