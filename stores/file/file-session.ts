@@ -33,6 +33,10 @@ export interface SessionHome {
   readonly folder: TenantFolder;
   /** What the files of the tenant's snapshots say, by session. */
   scan(): Promise<ReadonlyMap<string, ScannedSession>>;
+  /** Called when the session was removed. */
+  forget(session: FileSession): void;
+  /** Called when a snapshot was removed. */
+  forgetHome(snapshotId: string): void;
   /** Finishes the operation of the log's last line, a part of which may be done. Called under the session's lock. */
   finish(session: FileSession, line: LogLine): Promise<void>;
 }

@@ -32,7 +32,7 @@ import { ScopeRecords } from './records/scope-records.ts';
 import { Save } from './save/save-snapshot.ts';
 import { SessionRecords } from './records/session-records.ts';
 import type { FileSession } from './file-session.ts';
-import { TenantSessions } from './tenant-sessions.ts';
+import { TenantSessions, WEIGHT_OF_SESSION } from './tenant-sessions.ts';
 import type { TenantWatch } from './watch/tenant-watch.ts';
 
 /** Characters of JSON text of the states that a check keeps while it reads. */
@@ -147,8 +147,8 @@ export class FileTenantStore<S> implements TenantStore<S> {
     // Empty caches, so that everything is read from the disk.
     const fresh = {
       states: new LruCache<KnownState>(MOST_CHECKED),
-      sessions: new LruCache<FileSession>(1),
-      homes: new LruCache<FileSession>(1),
+      sessions: new LruCache<FileSession>(WEIGHT_OF_SESSION),
+      homes: new LruCache<string>(1),
     };
     const tenant = new TenantSessions({ ...shared, ...fresh }, folder.tenant, finish);
     return this.#runner.change({ what: 'Checking' }, () => new TenantCheck(tenant, check).run());

@@ -19,8 +19,8 @@ export interface Shared {
   readonly states: StateCache;
   /** By the path of their folders. */
   readonly sessions: LruCache<FileSession>;
-  /** The sessions that snapshots were last found in, by the paths of their files. */
-  readonly homes: LruCache<FileSession>;
+  /** The ids of the sessions that snapshots were last found in, by the paths of their files. */
+  readonly homes: LruCache<string>;
   readonly checkpointInterval: number;
   readonly maxPersistedChainLength: number | undefined;
   readonly rejectBranching: boolean;
@@ -29,6 +29,9 @@ export interface Shared {
 
 /** How many snapshots the indexes in memory may have, of all tenants together. One larger session is kept, too. */
 export const MOST_SNAPSHOTS = 100_000;
+
+/** A session without snapshots takes as much memory as so many snapshots. */
+export const WEIGHT_OF_SESSION = 4;
 
 /** A scan is not used again if its folder had changed less than so many ms before: the next change may give the same stamp. */
 const SETTLED_MS = 100;
@@ -56,21 +59,32 @@ export class TenantSessions implements SessionHome {
     const known = this.shared.sessions.get(path);
     if (known) return known;
     const session = new FileSession(this, sessionId);
-    this.shared.sessions.set(path, session, 1);
+    this.keep(session);
     return session;
   }
 
   /** Keeps a session in memory; call it when the session was used. A large one takes the room of many. */
   keep(session: FileSession): void {
-    this.shared.sessions.set(session.path, session, Math.min(session.index.tree.size + 1, MOST_SNAPSHOTS));
+    const weight = session.index.tree.size + WEIGHT_OF_SESSION;
+    this.shared.sessions.set(session.path, session, Math.min(weight, MOST_SNAPSHOTS));
+  }
+
+  /** To be called when the session was removed. */
+  forget(session: FileSession): void {
+    this.shared.sessions.delete(session.path);
   }
 
   homeOf(snapshotId: string): FileSession | undefined {
-    return this.shared.homes.get(this.folder.snapshot(snapshotId));
+    const id = this.shared.homes.get(this.folder.snapshot(snapshotId));
+    return id === undefined ? undefined : this.session(id);
   }
 
-  noteHome(snapshotId: string, session: FileSession): void {
-    this.shared.homes.set(this.folder.snapshot(snapshotId), session, 1);
+  noteHome(snapshotId: string, { id }: FileSession): void {
+    this.shared.homes.set(this.folder.snapshot(snapshotId), id, 1);
+  }
+
+  forgetHome(snapshotId: string): void {
+    this.shared.homes.delete(this.folder.snapshot(snapshotId));
   }
 
   /** What the tenant's sessions are called in the file system. */

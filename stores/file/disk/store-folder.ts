@@ -1,5 +1,5 @@
-import { dirname, join } from 'node:path';
-import { failedPrecondition } from '../../../src/errors.ts';
+import { dirname, join, relative } from 'node:path';
+import { failedPrecondition, quote } from '../../../src/errors.ts';
 import { attempt, closeQuietly, codeOf, CREATE, READ_FOLDER, type FileSystem } from './file-system.ts';
 import { FolderCommits } from './folder-commits.ts';
 import { LockFolder } from './lock-folder.ts';
@@ -126,8 +126,8 @@ export class StoreFolder {
     if (!found) return false;
     if (found.isDirectory()) return true;
     throw failedPrecondition(
-      'Something that is no folder, a symbolic link perhaps, is where the store keeps a folder of its own. The store does not follow ' +
-        'links inside its directory: put the folder itself there.',
+      `Something that is no folder, a symbolic link perhaps, is at ${quote(relative(this.path, path))} in the store's directory. The store ` +
+        'does not follow links inside its directory: put the folder itself there.',
     );
   }
 

@@ -34,7 +34,14 @@ export function usableDirectory(directory: unknown, fs: FileSystem, owner = 'Fil
   if (typeof directory !== 'string' || directory.trim() === '' || directory.includes('\0')) {
     throw invalidArgument(`${owner} needs the path of a directory as its first argument.`);
   }
-  const path = resolve(directory);
+  let path: string;
+  try {
+    path = resolve(directory);
+  } catch {
+    throw directoryError(
+      `${owner} can't use ${quote(directory)}: the working directory of the process was removed. Give an absolute path.`,
+    );
+  }
   for (let at = path; ; at = dirname(at)) {
     const found = statIfReachable(fs, at);
     if (found?.isDirectory()) return path;

@@ -19,6 +19,13 @@ import { readShard } from './shards.ts';
 /** States in memory, by version. A version never changes, so a cached state need not be revalidated. */
 export type StateCache = LruCache<KnownState>;
 
+/** What a state takes beside its text, in characters. */
+const WEIGHT_OF_STATE = 1024;
+
+export function cacheState(cache: StateCache, version: string, known: KnownState): void {
+  cache.set(version, known, known.length + WEIGHT_OF_STATE);
+}
+
 /** A snapshot as it was read. Immutable: parts of it are shared with others. */
 export interface LoadedSnapshot {
   readonly head: SnapshotHead;
@@ -122,7 +129,7 @@ async function loadState(
       read: async (ref) => (ref === state ? file : await readState(session, ref)).written,
       shards: (names) => readShards(session, names),
     });
-    if (known) cache.set(state.version, known, known.length);
+    if (known) cacheState(cache, state.version, known);
     return known;
   } catch (error) {
     if (error instanceof DamagedSnapshot || error instanceof GenkitError || isSystemError(error)) throw error;

@@ -25,7 +25,9 @@ export async function deleteSession(session: FileSession, expectedLeafId: string
   const assertLeaf = (): void => {
     assertExpectedLeaf(expectedLeafId, session.id, session.index.tree.latestLeaf()?.snapshotId ?? null);
   };
-  if (session.incarnation === '' && !new SessionRecords(session).exist()) {
+  // A deletion that was interrupted may have left nothing but the folder.
+  const isThere = session.incarnation !== '' || session.tenant.folder.store.hasFolder(session.path);
+  if (!isThere && !new SessionRecords(session).exist()) {
     assertLeaf();
     return NOTHING;
   }
@@ -89,6 +91,7 @@ async function removeRest(session: FileSession): Promise<void> {
   await new SessionRecords(session).removeAll();
   await session.sealer.forget();
   await session.remove();
+  session.tenant.forget(session);
 }
 
 async function settleRecords({ index, tenant }: FileSession, snapshotId: string): Promise<void> {
@@ -102,6 +105,7 @@ export async function removeFiles(session: FileSession, removed: readonly IndexN
   const unreadable: string[] = [];
   for (const node of removed) {
     const path = session.tenant.folder.snapshot(node.snapshotId);
+    session.tenant.forgetHome(node.snapshotId);
     const found = headToRemove(session, node, path);
     if (typeof found === 'object') heads.push(found);
     else if (found === 'unreadable') unreadable.push(path);

@@ -8,6 +8,7 @@ import { outcomeUnknown } from '../disk/io-error.ts';
 import type { HeldLock } from '../disk/lock-folder.ts';
 import { timeNow, type SaveLine } from '../format/save-log.ts';
 import { formatFile, type SnapshotHead } from '../format/snapshot-file.ts';
+import { cacheState } from '../read/read-snapshot.ts';
 import { writeShards } from '../read/shards.ts';
 import { removeFiles } from '../remove/remove-snapshots.ts';
 import { newNonce, type Announcement, type FileSession } from '../file-session.ts';
@@ -187,7 +188,7 @@ function remember(
   { state, base, meta }: SnapshotHead,
   known: KnownState | undefined,
 ): void {
-  if (known) states.set(state.version, known, known.length);
+  if (known) cacheState(states, state.version, known);
   if (base && meta.status === 'completed') states.delete(base.version);
 }
 
