@@ -49,6 +49,17 @@ const onceForBoth: Rolldown.Plugin = {
   },
 };
 
+/** Without the bundler's comments that say which file each declaration is from. */
+const plainTypes: Rolldown.Plugin = {
+  name: 'plain-types',
+  generateBundle(_, bundle) {
+    for (const chunk of Object.values(bundle)) {
+      if (chunk.type !== 'chunk' || !chunk.fileName.endsWith('.d.cts')) continue;
+      chunk.code = chunk.code.replaceAll(/^\/\/#(?:region|endregion).*\n/gm, '');
+    }
+  },
+};
+
 /** One file of `entries/` for each import path of the package. */
 const library: UserConfig = {
   ...shared,
@@ -72,7 +83,7 @@ export default defineConfig([
     format: 'cjs',
     dts: true,
     clean: false,
-    plugins: [minified, onceForBoth],
+    plugins: [minified, onceForBoth, plainTypes],
   },
   // The command line, which imports the package by its name, so that an application's module and the command use the same code.
   {

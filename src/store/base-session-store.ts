@@ -83,7 +83,7 @@ function named(...names: string[]): Readonly<Record<string, OptionCheck>> {
   return Object.fromEntries(['context', ...names].map((name) => [name, isAny]));
 }
 
-/** The options of the calls. The lookups of reads are not here: Genkit's runtime hands on to them what its client has sent. */
+/** The options of the calls. Those that read by ids are not here: Genkit's runtime hands on to lookups what its client has sent. */
 const OPTIONS = {
   saveSnapshot: named('expectedLeafId', 'ifSnapshot', 'scopes', 'session'),
   onSnapshotStateChange: named(),
@@ -94,7 +94,6 @@ const OPTIONS = {
   readScopes: named('scopes'),
   deleteScope: named('scope'),
   listScopes: named('limit', 'cursor'),
-  readRecords: named('sessionId', 'kind', 'keys'),
   writeRecord: named('sessionId', 'kind', 'key', 'value', 'expectedRevision', 'ifSnapshot'),
 };
 
@@ -207,7 +206,7 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
   }
 
   async readRecords(options: ReadRecordsOptions): Promise<SessionRecord[]> {
-    return this.#tenantStore(options, 'readRecords').readRecords(checkRecordRead(options));
+    return this.#tenantStore(options).readRecords(checkRecordRead(options));
   }
 
   async writeRecord(options: WriteRecordOptions): Promise<string | null> {

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Encryption } from '../../src/store/encryption/encryption.ts';
 import type { LruCache } from '../../src/store/parts/lru-cache.ts';
 import { stampOf } from './disk/file-system.ts';
+import { isRefused, isSystemError } from './disk/io-error.ts';
 import { readBeginning } from './disk/read-file.ts';
 import type { StoreFolder } from './disk/store-folder.ts';
 import { fileNameOf, hashOf, isFileName } from './format/names.ts';
@@ -167,7 +168,8 @@ export class TenantSessions implements SessionHome {
       if (typeof content === 'string') return undefined;
       const session = sessionOfHeader(content.bytes.subarray(0, content.bytes.indexOf(10) + 1));
       return session !== undefined && fileNameOf(session) === name ? session : undefined;
-    } catch {
+    } catch (error) {
+      if (isSystemError(error) && !isRefused(error)) throw error;
       return undefined;
     }
   }

@@ -126,7 +126,11 @@ export interface MemoryTenant {
   /** Jobs, the oldest first. */
   listJobs(request: JobsRequest): Awaitable<readonly ListEntry<MemoryJob>[]>;
   /** The scopes that hold anything. */
-  /** @param unreadable Gets what can't be told. */
+  /**
+   * A part of the list of scopes.
+   *
+   * @param unreadable Gets those that can't be told.
+   */
   listScopes(request: ListRequest, unreadable: Unreadable[]): Awaitable<readonly ListEntry<MemoryScopeId>[]>;
   /** Removes memories that have expired. */
   sweep(now: number): Awaitable<MemorySweep>;

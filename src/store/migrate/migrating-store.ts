@@ -341,7 +341,7 @@ async function bothPages<O extends PageOptions, T>(
   const more = found && (await firstItems(options, lists, { from: found.next, unreadable: [] }));
   return {
     items: found?.items ?? [],
-    ...(more && { nextCursor: encodeCursor(found!.next) }),
+    ...(more && { nextCursor: encodeCursor(found.next) }),
     ...(unreadable.length > 0 && { unreadable }),
   };
 }

@@ -63,7 +63,7 @@ export interface MemoryLine {
   readonly line: object;
 }
 
-/** What `exportUser` could not read: of the user, or of somebody unknown. */
+/** What `exportUser` could not read: of the user, or of an unknown owner. */
 export interface UnreadableLine extends Unreadable {
   /** Tells the lines apart. */
   readonly kind: 'unreadable';
@@ -118,7 +118,10 @@ export async function* linesOfSession(
   };
   yield { kind: 'session', session };
   const read = keepsRecords(store) ? store.readRecords({ sessionId, context }) : Promise.resolve([]);
-  const toLine = ({ revision: _, ...record }: SessionRecord): RecordLine => ({ kind: 'record', sessionId, record });
+  const toLine = (all: SessionRecord): RecordLine => {
+    const { revision: _, ...record } = all;
+    return { kind: 'record', sessionId, record };
+  };
   yield* await read.then((records) => records.map(toLine)).catch((error: unknown) => [lineFor(error)]);
   for await (const { snapshotId } of snapshotsOf(store, { sessionId, context })) {
     const reading = store.getSnapshot({ snapshotId, context, frozen: true });

@@ -155,7 +155,7 @@ export class MemoryLog {
   }
 
   async #load(): Promise<LoadedLog> {
-    const { folder, loaded } = this.#shared;
+    const { loaded } = this.#shared;
     const known = loaded.get(this.path);
     try {
       const log = await this.#reading(async (fd, { ino, size }) => {

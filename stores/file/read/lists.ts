@@ -10,7 +10,7 @@ import type {
 } from '../../../src/store/contract.ts';
 import { checkPage, pageOf } from '../../../src/store/list/page.ts';
 import { summarize, usageOf, usageOfSession } from '../../../src/store/list/session-summary.ts';
-import { isRefused } from '../disk/io-error.ts';
+import { isRefused, isSystemError } from '../disk/io-error.ts';
 import { Pace } from '../disk/pace.ts';
 import { readBeginning, readFrom } from '../disk/read-file.ts';
 import { fileNameOf } from '../format/names.ts';
@@ -143,7 +143,8 @@ async function peek(tenant: TenantSessions, name: string): Promise<Omit<ListedSe
     const lines = parseLines(rest.bytes.subarray(rest.bytes.indexOf(10) + 1, rest.bytes.lastIndexOf(10) + 1));
     const last = lines.findLast((line) => 'at' in line && typeof line.at === 'number') as { at: number } | undefined;
     if (last && fileNameOf(session) === name) return { sessionId: session, writtenAt: last.at };
-  } catch {
+  } catch (error) {
+    if (isSystemError(error) && !isRefused(error)) throw error;
     // The caller then opens the session, which makes the log's index anew from the snapshots' files.
   }
   return undefined;

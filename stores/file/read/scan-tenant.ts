@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { failedPrecondition } from '../../../src/errors.ts';
 import { byCreation } from '../../../src/snapshot/session-tree.ts';
+import { isRefused } from '../disk/io-error.ts';
 import { Pace } from '../disk/pace.ts';
 import { readBeginning } from '../disk/read-file.ts';
 import type { StoreFolder } from '../disk/store-folder.ts';
@@ -56,11 +57,12 @@ export async function scanTenant(folder: TenantFolder): Promise<Map<string, Scan
   return new Map([...bySession].map(([session, snapshots]) => [session, sessionFrom(snapshots)]));
 }
 
-/** Skips a snapshot that a newer version wrote; reading it by its id throws an error that says so. */
+/** Skips a snapshot that a newer version wrote, or that the process may not open; reading it by its id throws an error that says so. */
 function readIfCurrent(folder: TenantFolder, path: string): ReturnType<typeof readHead> {
   try {
     return readHead(folder.store.fs, path);
-  } catch {
+  } catch (error) {
+    if (!isRefused(error)) throw error;
     return 'broken';
   }
 }

@@ -21,7 +21,7 @@ const HARMS: Readonly<Record<string, (path: string) => void>> = {
   'of a newer version': (path) => writeFileSync(path, readFileSync(path, 'utf8').replace('"format":1', '"format":99')),
   'a FIFO': (path) => {
     rmSync(path);
-    execFileSync('mkfifo', [path]);
+    execFileSync('/usr/bin/mkfifo', [path]);
   },
 };
 
@@ -74,7 +74,7 @@ describe('a session of the user', () => {
         const read = lines.flatMap((line) => (line.kind === 'snapshot' ? [line.snapshot.snapshotId] : []));
         const unread = lines.flatMap((line) => (line.kind === 'unreadable' ? [line] : []));
         expect(unread[0]).toMatchObject({ sessionId: 'one', problem: expect.stringContaining(snapshotId) });
-        expect([...read, ...unread.map((line) => line.snapshotId)].toSorted()).toEqual(['a', 'b', 'c']);
+        expect(new Set([...read, ...unread.map((line) => line.snapshotId)])).toEqual(new Set(['a', 'b', 'c']));
         expect(lines.at(-1)).toMatchObject({ kind: 'end', sessions: 2, records: 1, unreadable: unread.length });
         const receipt = await eraseUser(store, { userId: 'ada' });
         expect(receipt).toMatchObject({ sessions: 2, snapshots: 3, records: 1 });

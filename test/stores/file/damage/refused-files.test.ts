@@ -6,7 +6,6 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  statSync,
   symlinkSync,
   truncateSync,
   utimesSync,
@@ -89,7 +88,7 @@ describe('lists, prune, retention and check of a tenant with', () => {
       const store = new FileSessionStore(folder, { durability: 'fast' }, { ...nodeFileSystem, open });
       const before = Object.entries(contentsBelow(folder)).filter(([path]) => /one|[ab]\.json/.test(path));
       const { items, unreadable = [] } = await store.listSessions();
-      expect([...items, ...unreadable].map(({ sessionId }) => sessionId).toSorted()).toEqual(['one', 'two']);
+      expect(new Set([...items, ...unreadable].map(({ sessionId }) => sessionId))).toEqual(new Set(['one', 'two']));
       const { findings } = await store.check({ repair: true, graceMs: 0 });
       expect(findings).toContainEqual(expect.objectContaining({ kind: 'unreadable', place }));
       expect(findings.filter(({ sessionId }) => sessionId === 'two')).toEqual([]);
@@ -118,7 +117,7 @@ describe('in the place of a file', () => {
   const shapes: Readonly<Record<string, (path: string) => void>> = {
     'a FIFO': (path) => {
       rmSync(path);
-      execFileSync('mkfifo', [path]);
+      execFileSync('/usr/bin/mkfifo', [path]);
     },
     'a file of 3 GB': (path) => truncateSync(path, 3e9),
   };
