@@ -11,7 +11,7 @@ const shared = {
 } as const;
 
 /**
- * Half the size, with the names of functions and classes: stack traces show them, and the inspector the class of a store. Lines are short, because
+ * Half the size, with the names of functions and classes: stack traces show them, and the inspector the class of a store. Lines end after 400 characters, because
  * Node prints the whole line of an error that is not caught. What pages load keeps all names, as their own bundlers shorten them: a bundler can't
  * leave out a function that esbuild made keep its name.
  */
@@ -25,7 +25,7 @@ const minified: Rolldown.Plugin = {
         ...(isForPages ? { minifyWhitespace: true, minifySyntax: true } : { minify: true, keepNames: true }),
         format: format === 'es' ? 'esm' : 'cjs',
         target: shared.target,
-        lineLimit: 200,
+        lineLimit: 400,
         charset: 'utf8',
         legalComments: 'none',
       });
@@ -45,17 +45,6 @@ const onceForBoth: Rolldown.Plugin = {
       this.emitFile({ type: 'asset', fileName: `${name}.d.mts`, source: `export * ${from}` });
       if (name !== 'testing') continue;
       this.emitFile({ type: 'asset', fileName: `${name}.mjs`, source: `export { ${exports.join(', ')} } ${from}` });
-    }
-  },
-};
-
-/** Without the bundler's comments that say which file each declaration is from. */
-const plainTypes: Rolldown.Plugin = {
-  name: 'plain-types',
-  generateBundle(_, bundle) {
-    for (const chunk of Object.values(bundle)) {
-      if (chunk.type !== 'chunk' || !chunk.fileName.endsWith('.d.cts')) continue;
-      chunk.code = chunk.code.replaceAll(/^\/\/#(?:region|endregion).*\n/gm, '');
     }
   },
 };
@@ -83,7 +72,7 @@ export default defineConfig([
     format: 'cjs',
     dts: true,
     clean: false,
-    plugins: [minified, onceForBoth, plainTypes],
+    plugins: [minified, onceForBoth],
   },
   // The command line, which imports the package by its name, so that an application's module and the command use the same code.
   {
