@@ -205,12 +205,19 @@ export class FileSession {
    * an earlier one has an earlier title, and the same owner.
    */
   headWithDetails(): SnapshotHead | undefined {
-    const { tree, lastWritten } = this.index;
-    for (const node of new Set([lastWritten, tree.latestLeaf(), ...[...tree.nodes()].toReversed()])) {
+    for (const node of this.#newestFirst()) {
       const head = node && headIfReadable(this, node);
       if (head) return head;
     }
     return undefined;
+  }
+
+  /** A generator, because each save asks for the first one, and seldom for another. */
+  *#newestFirst(): Generator<IndexNode | undefined> {
+    const { tree, lastWritten } = this.index;
+    yield lastWritten;
+    yield tree.latestLeaf();
+    yield* [...tree.nodes()].toReversed();
   }
 
   /** The path of a removed snapshot's state that diffs of other snapshots need. */
