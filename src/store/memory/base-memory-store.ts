@@ -125,9 +125,8 @@ export interface MemoryTenant {
   changeJob(id: string, change: MemoryJobChange, now: number): Awaitable<void>;
   /** Jobs, the oldest first. */
   listJobs(request: JobsRequest): Awaitable<readonly ListEntry<MemoryJob>[]>;
-  /** The scopes that hold anything. */
   /**
-   * A part of the list of scopes.
+   * The scopes that hold anything.
    *
    * @param unreadable Gets those that can't be told.
    */
