@@ -11,7 +11,7 @@ const shared = {
 } as const;
 
 /**
- * Half the size, with the names of functions and classes: stack traces show them, and the inspector the class of a store. Lines end after 400 characters, because
+ * Half the size, with the names of functions and classes: stack traces show them, and the inspector the class of a store. Lines are cut, because
  * Node prints the whole line of an error that is not caught. What pages load keeps all names, as their own bundlers shorten them: a bundler can't
  * leave out a function that esbuild made keep its name.
  */

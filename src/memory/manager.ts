@@ -65,7 +65,7 @@ import type {
   MemoryPrunePolicy,
   QuarantinedText,
 } from './types.ts';
-import { withinTime } from './within-time.ts';
+import { withinTime } from '../store/parts/within-time.ts';
 
 /** The number of known memories that a text is compared with. */
 const NEAREST = 10;

@@ -23,7 +23,7 @@ import { notify } from '../store/parts/notify.ts';
 import { TRUST } from './pipeline/records/candidate.ts';
 import { redactor, type Redact } from './pipeline/guard/redact.ts';
 import { isSchema, settleTopics } from './pipeline/extract/topics.ts';
-import { withinTime } from './within-time.ts';
+import { withinTime } from '../store/parts/within-time.ts';
 import type {
   MemoryLimits,
   MemoryManagerOptions,

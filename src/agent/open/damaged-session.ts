@@ -16,8 +16,8 @@ const MOST_STEPS = 100;
  * Reads a snapshot of the agent's store.
  *
  * @param sessionId The snapshot's session, if the caller names it besides the snapshot.
- * @throws `NOT_FOUND` for a damaged snapshot that is hidden from the caller, `DATA_LOSS` for another one. If the store has metadata and lists, the error names the nearest earlier snapshot that can
- *   be read, in its message and as `healthySnapshotId` in its details.
+ * @throws `NOT_FOUND` for a damaged snapshot that is hidden from the caller, `DATA_LOSS` for another one. If the store has metadata and lists,
+ *   the `DATA_LOSS` names the nearest earlier snapshot that can be read, in its message and as `healthySnapshotId` in its details.
  */
 export function readOrOffer<State>(
   agent: AgentDefinition<State>,

@@ -4,11 +4,11 @@ import { logger } from 'genkit/logging';
 import { runInNewSpan, setCustomMetadataAttributes } from 'genkit/tracing';
 import { ContextOverflowError, describeThrown, quote } from '../../errors.ts';
 import { notify } from '../../store/parts/notify.ts';
+import { withinTime } from '../../store/parts/within-time.ts';
 import { warnNotCompacted } from '../../session/compaction-request.ts';
 import type { SessionCompactions } from '../compaction/session-compactions.ts';
 import type { Summarizer } from '../compaction/summarizer.ts';
 import { fetchAll } from '../fetch/fetch-all.ts';
-import { within } from '../fetch/within.ts';
 import { assemble, type Assembled, type Assembly, type Fetched } from '../prepare/assemble.ts';
 import { bounded } from '../prepare/report.ts';
 import { Omissions } from '../prepare/sections.ts';
@@ -126,7 +126,7 @@ export class WindowTurn implements TurnWindow {
     const compactions = this.#compactions;
     if (!compactions) return false;
     try {
-      return await within(READ_DEADLINE_MS, () => read(compactions));
+      return await withinTime('The store', READ_DEADLINE_MS, undefined, () => read(compactions));
     } catch (error) {
       this.#hasRead = true;
       const session = quote(this.#scope.sessionId ?? '');

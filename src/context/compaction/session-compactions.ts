@@ -16,7 +16,7 @@ import {
   type Chain,
   type CompactionRecord,
 } from './record.ts';
-import { within } from '../fetch/within.ts';
+import { withinTime } from '../../store/parts/within-time.ts';
 import { transcript, type Summarized, type Summarizer } from './summarizer.ts';
 
 /** When a session is compacted, and how; the options of `summarize` with their defaults filled in. */
@@ -311,11 +311,11 @@ export class SessionCompactions {
     messages: readonly MessageData[],
   ): Promise<Summarized> {
     const { maxTokens, timeoutMs } = this.#options.plan;
-    const ended = new AbortController();
     try {
       const text = transcript(previous, messages);
-      const request = { previous, messages, text, maxTokens, abortSignal: ended.signal };
-      const answer: unknown = await within(timeoutMs, () => summarizer(request));
+      const request = { previous, messages, text, maxTokens };
+      const ask = async (abortSignal: AbortSignal) => summarizer({ ...request, abortSignal });
+      const answer: unknown = await withinTime('It', timeoutMs, undefined, ask);
       const summary = (typeof answer === 'string' ? { text: answer } : (answer ?? {})) as Summarized;
       // An answer that can't be used costs tokens, too.
       this.#unwritten = sumUsage([this.#unwritten, summary.usage]);
@@ -328,8 +328,6 @@ export class SessionCompactions {
       return summary;
     } catch (error) {
       throw new Error('The summarizer failed.', { cause: error });
-    } finally {
-      ended.abort();
     }
   }
 

@@ -8,7 +8,7 @@ import { notify } from '../../store/parts/notify.ts';
 import { isMemoryTool } from '../memory-tool-names.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { MemoryScope } from '../scopes.ts';
-import { withinTime } from '../within-time.ts';
+import { withinTime } from '../../store/parts/within-time.ts';
 import type { MakeTools } from './memory-tools.ts';
 import { placeBlocks } from './place.ts';
 import type { Retrieval } from './retrieval.ts';

@@ -9,7 +9,7 @@ import { CURRENT_SESSION, viewOf, type Session } from '../../session/session.ts'
 import type { Memory } from '../../store/memory/contract.ts';
 import type { MemoryManager } from '../manager.ts';
 import type { MemoryScope } from '../scopes.ts';
-import { withinTime } from '../within-time.ts';
+import { withinTime } from '../../store/parts/within-time.ts';
 import { isBlank, sameFactKey } from '../same-fact.ts';
 import type { MemoryFact, MemoryTopic } from '../types.ts';
 import type { AttachSettings } from './attach-settings.ts';

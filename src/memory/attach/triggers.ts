@@ -3,7 +3,7 @@ import { errorMessage, quote } from '../../errors.ts';
 import { MessageLog } from '../../session/log/message-log.ts';
 import type { IngestWhile } from '../pipeline/ingest/ingest.ts';
 import type { MemoryTriggers } from '../types.ts';
-import { withinTime } from '../within-time.ts';
+import { withinTime } from '../../store/parts/within-time.ts';
 import { sourceOfSession, type SessionToLearn } from '../pipeline/ingest/read-session.ts';
 
 /** The most sessions that a process tracks. With more, the oldest is dropped; if it waits for its idle time, it is learned from first. */

@@ -1,7 +1,7 @@
 import { GenkitError, z, type Genkit, type Part } from 'genkit';
 import { extractJson } from 'genkit/extract';
 import type { ModelMiddleware } from 'genkit/model';
-import { withinTime } from '../within-time.ts';
+import { withinTime } from '../../store/parts/within-time.ts';
 import type { Pipeline } from './pipeline.ts';
 
 /** The part of Genkit that the pipeline needs. */

@@ -10,7 +10,7 @@ const LARGEST = 2 ** 31 - 1;
 /** Codes that say that the path is not that of a file. */
 const NO_FILE = new Set(['ELOOP', 'EISDIR', 'EMLINK', 'ENOTDIR', 'EFTYPE', 'ENXIO']);
 
-/** What was read of a file; `missing`: there is none; `no-file`: a folder, a symbolic link, or something larger than the store writes is in its place. */
+/** What was read of a file; `missing`: there is none; `no-file`: a folder, a link, or a file larger than the store writes is in its place. */
 export type FileContent = { readonly bytes: Buffer; readonly stats: Stats } | 'missing' | 'no-file';
 
 /** Reads a file from `start` to its end. */

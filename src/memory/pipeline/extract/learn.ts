@@ -13,7 +13,7 @@ import { checkFacts, toFact } from '../records/check-facts.ts';
 import type { Quarantined } from '../records/quarantine-note.ts';
 import { sha256Of, type FactsInput, type JobInput, type LearnInput } from '../records/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { withinTime } from '../../within-time.ts';
+import { withinTime } from '../../../store/parts/within-time.ts';
 import type { AskModel } from '../ask-model.ts';
 import { candidateOf, MAX_VERBATIM, type Candidate, type Origin } from '../records/candidate.ts';
 import { distillProcedure, extractFacts, withoutPersons, type Extracted } from './extract.ts';

@@ -1,7 +1,7 @@
 import { setImmediate as nextMacrotask } from 'node:timers/promises';
 import type { MemorySource } from '../../../store/memory/contract.ts';
 import { invalidArgument } from '../../../errors.ts';
-import { NoAnswerError, withinTime } from '../../within-time.ts';
+import { NoAnswerError, withinTime } from '../../../store/parts/within-time.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { MemoryScope } from '../../scopes.ts';
 import type { GuardedText, MemoryGuard } from '../../types.ts';

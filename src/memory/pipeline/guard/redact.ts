@@ -2,7 +2,7 @@ import type { MessageData } from 'genkit';
 import { invalidArgument } from '../../../errors.ts';
 import { replaceTexts } from '../../../json/replace-texts.ts';
 import type { MemoryFact, MemoryManagerOptions } from '../../types.ts';
-import { withinTime } from '../../within-time.ts';
+import { withinTime } from '../../../store/parts/within-time.ts';
 
 /** A placeholder of `genkitx-agents/privacy`. */
 const NUMBERED = /\[([A-Z]{1,30}(?:_[A-Z]{1,30}){0,7})_\d{1,5}\]/g;

@@ -1,6 +1,6 @@
 import { GenkitError } from 'genkit';
 
-/** A model, an embedder, an extractor or a guard did not answer in time (status `DEADLINE_EXCEEDED`). */
+/** A model, a store or a function of the application did not answer in time (status `DEADLINE_EXCEEDED`). */
 export class NoAnswerError extends GenkitError {
   constructor(callee: string, timeoutMs: number) {
     super({ status: 'DEADLINE_EXCEEDED', message: `${callee} did not answer within ${timeoutMs} ms.` });
