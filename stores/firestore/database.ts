@@ -44,8 +44,8 @@ export class Database {
   readonly #timeoutMs: number;
   readonly #client: Client;
   #isClosed = false;
-  /** How far this machine's clock is behind Firestore's, in ms. */
-  #clockOffset = 0;
+  /** How far the clocks of this process are behind Firestore's, in ms. */
+  #offset = { wall: 0, steady: -Infinity };
 
   constructor(db: Firestore, options: { collection: string; timeoutMs: number; meter: Meter }) {
     this.#db = db;
@@ -85,9 +85,12 @@ export class Database {
     });
   }
 
-  /** The time in ms by Firestore's clock, estimated from its last answer. */
+  /**
+   * The time in ms by Firestore's clock, estimated from its last answer: the later of two estimates. The steady clock of the process stops
+   * while the machine sleeps; the other may be set back, and a session that is written then must not expire early.
+   */
   now(): number {
-    return Date.now() + this.#clockOffset;
+    return Math.max(Date.now() + this.#offset.wall, performance.now() + this.#offset.steady);
   }
 
   /** A collection of one tenant: `<collection><suffix>/<tenant>/<name>`. */
@@ -307,7 +310,9 @@ export class Database {
   }
 
   #setClock(time: Timestamp | undefined): void {
-    if (time) this.#clockOffset = time.toMillis() - Date.now();
+    if (!time) return;
+    const ms = time.toMillis();
+    this.#offset = { wall: ms - Date.now(), steady: ms - performance.now() };
   }
 }
 

@@ -271,10 +271,13 @@ function assertRecent(ageMs: number, what: string): void {
   });
 }
 
-/** Measures time in ms, as the maximum of two clocks: one stops while the machine sleeps, the other may be set back. */
+/**
+ * Measures time in ms, as the maximum of two clocks: one stops while the machine sleeps, the other may be set. A clock that was set back counts
+ * as time that has passed, as it does for the processes that wait for the lock.
+ */
 function stopwatch(): () => number {
   const [wall, steady] = [Date.now(), performance.now()];
-  return () => Math.max(Date.now() - wall, performance.now() - steady);
+  return () => Math.max(Math.abs(Date.now() - wall), performance.now() - steady);
 }
 
 function pause(ms: number): Promise<void> {

@@ -45,6 +45,19 @@ describe('a lock', () => {
     });
   });
 
+  it.each([-3_600_000, 3_600_000])(
+    'is given up when the clock jumps by %i ms: others may take it for abandoned',
+    async (ms) => {
+      const locks = open(temporaryFolder());
+      const held = locks.run(A_LOCK, 'It', async (lock) => {
+        lock.assertHeld();
+        vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + ms });
+        lock.assertHeld();
+      });
+      await expect(held.finally(() => vi.useRealTimers())).rejects.toMatchObject({ status: 'ABORTED' });
+    },
+  );
+
   it('whose owner died is taken over, and so is one that died taking it over, and so on', async () => {
     const folder = temporaryFolder();
     note(folder, A_LOCK, deadOwner('00000000000a'));

@@ -133,6 +133,14 @@ describe('a session expires as a whole', () => {
     expect((await open().getSnapshot({ snapshotId: 'alone' }))?.state?.custom).toMatchObject({ n: 7 });
   });
 
+  it('a clock that is set back during a turn does not hide the session', async () => {
+    const leaf = await store.getSnapshot({ sessionId: 'chat' });
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 3 * DAY });
+    await store.saveSnapshot('turn-4', () => turn(4, { parentId: leaf!.snapshotId }));
+    vi.useRealTimers();
+    expect((await open().getSnapshot({ sessionId: 'chat' }))?.snapshotId).toBe('turn-4');
+  });
+
   it('a machine whose clock is far off neither hides sessions nor keeps them for ever', async () => {
     for (const days of [-3000, 3000]) {
       vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + days * DAY });
