@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { MemoryScopeId } from '../../../src/store/memory/contract.ts';
 import { each, equal, refuses, show } from '../support/assertions.ts';
-import { HOSTILE_IDS, HOSTILE_PREFIXES } from '../support/hostile-ids.ts';
+import { HOSTILE_IDS, HOSTILE_PREFIXES, hostileOnes } from '../support/hostile-ids.ts';
 import { ADA, note, put, source } from './support/drafts.ts';
 import type { MemoryKit, MemorySubject } from './support/kit.ts';
 import { Random } from '../../support/random.ts';
@@ -22,7 +22,7 @@ export const isolation: MemorySubject = {
   name: 'isolation',
   tests(kit) {
     atRandom(kit);
-    const all = kit.some(HOSTILE_IDS);
+    const all = hostileOnes(kit, HOSTILE_IDS);
     kit.test(`hostile ids: ${all.length} ids name a memory, a source, a note and a job each`, async ({ a, b }) => {
       const forEach = (check: (id: string, i: number) => Promise<void>): Promise<void> =>
         each(
@@ -32,7 +32,12 @@ export const isolation: MemorySubject = {
         );
       await forEach(async (id, i) => {
         const scope: MemoryScopeId = { scope: 'session', appName: 'shop', sessionId: id };
-        await a.commit(scope, [put(id, { n: i, sources: [source(id)] }), note(id, id, i), note(`x${i}`, id, i)]);
+        await a.commit(scope, [
+          put(id, { n: i, sources: [source(id)] }),
+          put('same', { n: i }),
+          note(id, id, i),
+          note(`x${i}`, id, i),
+        ]);
         equal(await a.addJob({ id, scope, input: i, sourceId: id }, { maxJobs: 1000 }), 'added', 'the job');
       });
       await forEach(async (id, i) => {
@@ -42,6 +47,7 @@ export const isolation: MemorySubject = {
           [[id, i, scope]],
           'the memory',
         );
+        equal((await b.get(scope, ['same']))[0]?.['n'], i, 'the memory that has the same id in each scope');
         equal((await b.bySource(scope, id)).length, 1, 'the source');
         equal((await b.revisions(scope, id)).length, 1, 'the revisions');
         equal((await b.notes(scope, id)).notes, [{ kind: id, key: id, value: i }], 'the note');
@@ -105,7 +111,7 @@ export const isolation: MemorySubject = {
     });
 
     if (!kit.hasTenants) return;
-    const prefixes = kit.some(HOSTILE_PREFIXES);
+    const prefixes = hostileOnes(kit, HOSTILE_PREFIXES);
     kit.test(
       `hostile prefixes: ${prefixes.length} tenants do not see each other`,
       async ({ a, b }) => {
@@ -165,7 +171,12 @@ function atRandom(kit: MemoryKit): void {
   const operations = kit.runs(10_000, 100_000);
   kit.test(`${operations} operations in hostile scopes stay in theirs (seed ${kit.seed})`, async ({ a, b }) => {
     const random = new Random(kit.seed);
-    const scopes = hostileScopes(HOSTILE_IDS.filter((_, i) => i % 5 === kit.seed % 5));
+    const scopes = hostileScopes(
+      hostileOnes(
+        kit,
+        HOSTILE_IDS.filter((_, i) => i % 5 === kit.seed % 5),
+      ),
+    );
     const expected = scopes.map(() => new Map<string, string>());
     const ids = ['*', '..', 'a', 'A', '/', '\u00E9', 'e\u0301'];
     for (let n = 0; n < operations; n++) {

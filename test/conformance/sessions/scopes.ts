@@ -8,7 +8,7 @@ import type {
 } from '../../../src/store/contract.ts';
 import { each, equal, refuses, textOf } from '../support/assertions.ts';
 import type { Handle } from '../support/handle.ts';
-import { HOSTILE_IDS, HOSTILE_PREFIXES } from '../support/hostile-ids.ts';
+import { HOSTILE_IDS, HOSTILE_PREFIXES, hostileOnes } from '../support/hostile-ids.ts';
 import type { Kit, Stage, Subject } from '../support/kit.ts';
 import { playScopes, scopeTapes, type ScopeOperation } from '../support/scope-tape.ts';
 import { message, snapshot } from '../support/snapshots.ts';
@@ -420,7 +420,7 @@ function fences(kit: Kit): void {
   );
 
   if (kit.hasTenants) {
-    const prefixes = kit.some(HOSTILE_PREFIXES);
+    const prefixes = hostileOnes(kit, HOSTILE_PREFIXES);
     kit.test(
       `tenant fence: ${prefixes.length} hostile prefixes have records of their own`,
       async ({ a, b }) => {

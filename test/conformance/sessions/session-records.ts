@@ -5,7 +5,7 @@ import { hoursAgo } from './retention.ts';
 import { forAll } from '../support/for-all.ts';
 import { each, equal, refuses, statusOf, textOf } from '../support/assertions.ts';
 import type { Handle } from '../support/handle.ts';
-import { HOSTILE_IDS, HOSTILE_PREFIXES } from '../support/hostile-ids.ts';
+import { HOSTILE_IDS, HOSTILE_PREFIXES, hostileOnes } from '../support/hostile-ids.ts';
 import type { Kit, Subject } from '../support/kit.ts';
 import { playRecords, recordTapes, type RecordOperation } from '../support/record-tape.ts';
 import { snapshot } from '../support/snapshots.ts';
@@ -358,7 +358,7 @@ function refusals(kit: Kit): void {
 }
 
 function fences(kit: Kit): void {
-  const ids = kit.some(HOSTILE_IDS);
+  const ids = hostileOnes(kit, HOSTILE_IDS);
   kit.test(`record fence: ${ids.length} hostile ids name a session, a kind and a key each`, async ({ a, b }) => {
     const names = ids.flatMap((id) => [
       { ...NOTE, sessionId: id },
@@ -402,7 +402,7 @@ function fences(kit: Kit): void {
   });
 
   if (!kit.hasTenants) return;
-  const prefixes = kit.some(HOSTILE_PREFIXES);
+  const prefixes = hostileOnes(kit, HOSTILE_PREFIXES);
   kit.test(
     `tenant fence: ${prefixes.length} hostile prefixes have records of their own`,
     async ({ a, b }) => {

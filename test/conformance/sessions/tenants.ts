@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { equal, refuses } from '../support/assertions.ts';
-import { HOSTILE_PREFIXES } from '../support/hostile-ids.ts';
+import { HOSTILE_PREFIXES, hostileOnes } from '../support/hostile-ids.ts';
 import type { Kit, Subject } from '../support/kit.ts';
 import { snapshot } from '../support/snapshots.ts';
 
@@ -17,7 +17,7 @@ export const tenants: Subject = {
 
 function fence(kit: Kit): void {
   const many = kit.manyTenants;
-  const prefixes = kit.some(HOSTILE_PREFIXES);
+  const prefixes = hostileOnes(kit, HOSTILE_PREFIXES);
   const title = `tenant fence: ${prefixes.length} hostile prefixes`;
 
   const apart = `${title} with the same ids see their own data only`;

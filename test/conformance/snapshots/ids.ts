@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { each, equal, show } from '../support/assertions.ts';
-import { HOSTILE_IDS } from '../support/hostile-ids.ts';
+import { HOSTILE_IDS, hostileOnes } from '../support/hostile-ids.ts';
 import type { Stage, Subject } from '../support/kit.ts';
 import { snapshot } from '../support/snapshots.ts';
 
@@ -19,7 +19,7 @@ function forEachOf(all: readonly string[]): ForEach {
 export const ids: Subject = {
   name: 'ids',
   tests(kit) {
-    const all = kit.some(HOSTILE_IDS);
+    const all = hostileOnes(kit, HOSTILE_IDS);
     const forEach = forEachOf(all);
     const title = `hostile ids: ${all.length} ids`;
     kit.test(`${title} name a snapshot, a session and a parent each`, async ({ a, b }) => {

@@ -66,6 +66,14 @@ export const HOSTILE_IDS: readonly string[] = [
   ...new Set([...PATHS, ...NAMES, ...UNICODE, ...CHARACTERS, ...LENGTHS].filter((id) => id.trim() !== '')),
 ];
 
+/** Ids that are the same once they are folded in case, normalised, trimmed or taken for paths. */
+const LOOK_ALIKES = [...words('A a \u00E9 e\u0301 K \u212A fi \uFB01 x /x x. ./x'), 'x ', '\u200Bx'];
+
+/** Some of many hostile ids or prefixes, and always those that look alike: a store that takes two for the same is seen only if both are there. */
+export function hostileOnes(kit: { some<T>(cases: readonly T[]): readonly T[] }, all: readonly string[]): string[] {
+  return [...new Set([...LOOK_ALIKES, ...kit.some(all)])];
+}
+
 /** Tenant prefixes that must stay apart. None climbs further than three folders, so that a store that lets them only soils its own. */
 export const HOSTILE_PREFIXES: readonly string[] = [
   words(String.raw`

@@ -41,11 +41,17 @@ function changedScope(fault: string, change: (text: string) => string): MemoryMu
     scope?.scope === 'session' && typeof scope.sessionId === 'string'
       ? { ...scope, sessionId: change(scope.sessionId) || 'x' }
       : scope;
+  // What is read names the scope that was asked for, so only what it holds is wrong.
+  const asked = (scope: MemoryScopeId, memories: readonly Memory[]): Memory[] =>
+    memories.map((memory) => ({ ...memory, scope }));
   return mutant(fault, 'isolation', (sound) => ({
-    get: (scope, ...rest) => sound.get(same(scope), ...rest),
+    get: async (scope, ...rest) => asked(scope, await sound.get(same(scope), ...rest)),
     commit: (scope, ...rest) => sound.commit(same(scope), ...rest),
-    query: (scope, ...rest) => sound.query(same(scope), ...rest),
-    bySource: (scope, ...rest) => sound.bySource(same(scope), ...rest),
+    query: async (scope, ...rest) => {
+      const { items, ...page } = await sound.query(same(scope), ...rest);
+      return { ...page, items: items.map((hit) => ({ ...hit, memory: { ...hit.memory, scope } })) };
+    },
+    bySource: async (scope, ...rest) => asked(scope, await sound.bySource(same(scope), ...rest)),
     erase: (scope, ...rest) => sound.erase(same(scope), ...rest),
   }));
 }
