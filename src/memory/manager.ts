@@ -305,7 +305,7 @@ export class MemoryManager {
   /** Whether a scope may be learned about. Earlier memories stay; `erase` removes them. */
   readonly consent = {
     /**
-     * Stores the answer, until `erase`. `off` also stops jobs that wait in the queue. `on` after `off` marks all messages that the scope's
+     * Stores the answer, until `erase`. While it is `off`, a worker drops the jobs that it takes from the queue. `on` after `off` marks all messages that the scope's
      * sessions have by then as read: what was said in between is not learned later, unless a procedure is asked for, which reads the whole
      * session. Needs a process that has the agents, because it reads their sessions.
      */
@@ -354,7 +354,7 @@ export class MemoryManager {
       options: { context?: ActionContext; state?: MemoryJob['state']; scope?: MemoryScope } = {},
     ): Promise<MemoryJob[]> => {
       checkOptions('jobs.list', options, { context: isObject, state: isAny, scope: isAny });
-      checkNamedScope('jobs.list', options);
+      checkNamed('jobs.list', options, 'scope', 'for all scopes of the tenant');
       const { context, state, scope } = options;
       const { id, options: tenant } = scope === undefined ? { id: undefined, options: { context } } : targetOf(scope);
       const found: MemoryJob[] = [];
@@ -395,6 +395,7 @@ export class MemoryManager {
     const work = checkCall('forgetSource', options, { source: isText, snapshotIds: isListOf(isString, 'ids') }, [
       'source',
     ]);
+    checkNamed('forgetSource', options, 'snapshotIds', 'for the whole source');
     const { source, snapshotIds } = options;
     if (snapshotIds === undefined) {
       const sessions = await rangesOf(work, this.#places, { sessionId: source });
@@ -429,7 +430,7 @@ export class MemoryManager {
   ): Promise<PrunedMemories> {
     checkPolicy(policy);
     checkOptions('prune', options, { scope: isAny, context: isObject, dryRun: isBoolean });
-    checkNamedScope('prune', options);
+    checkNamed('prune', options, 'scope', 'for all scopes of the tenant');
     const { scope, context, dryRun = false } = options;
     if (scope !== undefined) return pruneScope(this.#pipeline, targetOf(scope), policy, dryRun);
     const pruned = { memories: 0, quarantined: 0 };
@@ -646,10 +647,10 @@ const isFact: OptionCheck = (value) =>
   (typeof value === 'string' ? isText(value) : isObject(value)) &&
   'a text that is not blank, or a fact such as { text }';
 
-/** Refuses a scope that is there but `undefined`: without a scope the call is about all users. */
-function checkNamedScope(method: string, options: { readonly scope?: MemoryScope }): void {
-  if ('scope' in options && options.scope === undefined)
-    throw invalidArgument(`${method}: scope is undefined. Leave it out for all scopes of the tenant.`);
+/** Refuses an option that is there but `undefined`: without the option, the call removes or reads more. */
+function checkNamed<O extends object>(method: string, options: O, name: keyof O & string, without: string): void {
+  if (name in options && options[name] === undefined)
+    throw invalidArgument(`${method}: ${name} is undefined. Leave it out ${without}.`);
 }
 
 /**

@@ -16,6 +16,18 @@ const fails = () => {
 };
 
 describe('a job that fails', () => {
+  test.each([
+    [0, 1000],
+    [0.5, 2000],
+    [1, 3000],
+  ])('waits by chance: with the random number %d for %d ms', async (random, wait) => {
+    const { memory, clock, scope } = setUp({ otherwise: fails, worker: false, random: () => random });
+    await memory.ingest({ scope, source, messages });
+    await processMemoryJobs(memory);
+    const [job] = await memory.jobs.list();
+    expect(Date.parse(job!.dueAt) - clock.now).toBe(wait);
+  });
+
   test('is tried five times, later each time, and goes to the dead letters; replayed it is done', async () => {
     const { memory, model, clock, reports, scope, store } = setUp({ otherwise: fails, worker: false });
     await memory.ingest({ scope, source, messages });

@@ -264,6 +264,18 @@ describe('quarantine', () => {
     expect((await textsOf(store)).join()).not.toContain(bad);
   });
 
+  test.each([true, { reason: 'no tea' }, 7])(
+    'a guard that returns %j fails the job, with a sentence',
+    async (reason) => {
+      const { memory, scope } = setUp({ model: undefined, guards: [() => reason as unknown as string] });
+      await memory.ingest({ scope, source, memories: ['The user likes tea.'], wait: true });
+      expect(await memory.quarantine.list({ scope })).toEqual([]);
+      expect(await memory.jobs.list()).toMatchObject([
+        { error: expect.stringContaining('return the reason as a text') },
+      ]);
+    },
+  );
+
   test('of several texts the others keep their ids, and what is discarded is gone', async () => {
     const { memory, scope, store } = setUp({
       guards: [({ text }) => (text.includes('secret') ? 'It is secret.' : undefined)],

@@ -226,6 +226,17 @@ describe('forgetSource', () => {
     await memory.settled();
   });
 
+  test('of snapshots that are undefined is refused: it would forget the whole source', async () => {
+    const { memory, scope, store } = setUp({ model: undefined });
+    await memory.create({ scope, source: { id: 'a' }, memory: 'The user likes tea.' });
+    const options = { scope, source: 'a', snapshotIds: undefined } as unknown as {
+      scope: typeof scope;
+      source: string;
+    };
+    await expect(memory.forgetSource(options)).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
+    expect(await textsOf(store)).toEqual(['The user likes tea.']);
+  });
+
   test('of several sources at once brings none of them back', async () => {
     const { memory, scope, store } = setUp({ model: undefined });
     const sources = ['a', 'b', 'c', 'd'];

@@ -61,7 +61,11 @@ export function guardOf(
 }
 
 async function askGuard(guard: MemoryGuard, guarded: GuardedText): Promise<string | undefined> {
-  if (typeof guard === 'function') return (await guard(guarded)) || undefined;
+  if (typeof guard === 'function') {
+    const reason: unknown = (await guard(guarded)) || undefined;
+    if (reason === undefined || typeof reason === 'string') return reason;
+    throw invalidArgument('A guard must return the reason as a text, or nothing.');
+  }
   const matches = await guard.find(guarded.text, {});
   if (!Array.isArray(matches)) throw invalidArgument(`${guard.name}: find must return a list of { kind }.`);
   const [match] = matches;
