@@ -9,7 +9,8 @@ export interface RedactingOptions {
   rules: readonly PrivacyRule[];
   /**
    * At least 32 bytes, the same in all processes. It numbers the placeholders and encrypts sealed values. A list is for rotation: the first
-   * secret is used for new data, all can open sealed values. With a new first secret, a value may get another number than before.
+   * secret is used for new data; all of them open sealed values and find the numbers of a session. Without the secret under which a value was
+   * numbered, and in records of users and apps with a new first secret, the value gets another number.
    */
   secret: string | Uint8Array | readonly (string | Uint8Array)[];
   /** JSON Pointers of parts of the state that are stored unchanged: `/custom/order/id`. `*` is any one name or index. Default: none. */

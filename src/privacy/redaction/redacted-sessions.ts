@@ -77,7 +77,11 @@ export class RedactedSessions {
       openNumbers: async () => {
         const id = sessionId();
         if (id === undefined) return SharedNumbering.open(this.secret);
-        return openSessionNumbers(this.store, this.secret, { sessionId: id, context, ifSnapshot: ifSnapshot?.() });
+        return openSessionNumbers(this.store, this.settings.secrets, {
+          sessionId: id,
+          context,
+          ifSnapshot: ifSnapshot?.(),
+        });
       },
     });
   }

@@ -29,10 +29,14 @@ export interface OpenNumbers {
   readonly save: () => Promise<boolean>;
 }
 
-/** The numbers that the values of a session have, as the store has them now. */
+/**
+ * The numbers that the values of a session have, as the store has them now.
+ *
+ * @param secrets The first one is for new values.
+ */
 export async function openSessionNumbers(
   store: RecordStore,
-  secret: Uint8Array,
+  secrets: readonly Uint8Array[],
   { sessionId, context, ifSnapshot }: RecordOwner,
 ): Promise<OpenNumbers> {
   const place = { sessionId, context, kind: PRIVACY_RECORDS };
@@ -40,7 +44,7 @@ export async function openSessionNumbers(
   const record = await read();
   const hashes = (record?.value ?? {}) as NumberedHashes;
   const before = countOf(hashes);
-  const numbering = new HashNumbering({ secret, hashes });
+  const numbering = new HashNumbering({ secret: secrets, hashes });
   const save = async (): Promise<boolean> => {
     const count = countOf(numbering.hashes);
     if (count === before) return true;

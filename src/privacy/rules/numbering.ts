@@ -19,23 +19,32 @@ const HASH_BYTES = 16;
 export class HashNumbering implements Numbering {
   /** The hashes so far. */
   readonly hashes: NumberedHashes;
-  readonly #secret: string | Uint8Array;
+  readonly #secrets: readonly (string | Uint8Array)[];
 
   /**
-   * @param options.secret The key of the hashes. Default: a random one, for numbers that are not needed later.
-   * @param options.hashes The hashes of an earlier numbering with the same secret. They are copied. Default: none.
+   * @param options.secret The key of the hashes. A list is for rotation: new values are hashed with the first, and are known by the hashes of
+   *   all. Default: a random one, for numbers that are not needed later.
+   * @param options.hashes The hashes of an earlier numbering with one of these secrets. They are copied. Default: none.
    */
-  constructor(options: { secret?: string | Uint8Array; hashes?: Readonly<NumberedHashes> } = {}) {
-    this.#secret = options.secret ?? randomBytes(32);
+  constructor(
+    options: {
+      secret?: string | Uint8Array | readonly (string | Uint8Array)[];
+      hashes?: Readonly<NumberedHashes>;
+    } = {},
+  ) {
+    const { secret = randomBytes(32) } = options;
+    this.#secrets = typeof secret === 'string' || secret instanceof Uint8Array ? [secret] : secret;
     this.hashes = Object.assign(Object.create(null), structuredClone(options.hashes));
   }
 
   /** The number of a value, 1 or higher. */
   numberOf(kind: string, canonical: string): number {
-    const hash = createHmac('sha256', this.#secret).update(`${kind}\0${canonical}`).digest();
-    const short = hash.subarray(0, HASH_BYTES).toString('base64url');
     const hashes = (this.hashes[kind] ??= []);
-    const index = hashes.indexOf(short);
-    return index === -1 ? hashes.push(short) : index + 1;
+    const possible = this.#secrets.map((secret) => {
+      const hash = createHmac('sha256', secret).update(`${kind}\0${canonical}`).digest();
+      return hash.subarray(0, HASH_BYTES).toString('base64url');
+    });
+    const known = possible.map((hash) => hashes.indexOf(hash)).find((index) => index !== -1);
+    return known === undefined ? hashes.push(possible[0]!) : known + 1;
   }
 }

@@ -51,6 +51,20 @@ describe('numbers', () => {
     expect(await textsOf(b, await save(b, 'two', 'Bob'))).toEqual(['[PERSON_1]']);
   });
 
+  test('stay when the secret is rotated, also beside processes that have the other order', async () => {
+    const folder = newFolder();
+    const [old, next] = [SECRET, 'a secret that comes next'.padEnd(40, '.')];
+    const open = (...secret: string[]) => openStore(folder, { secret, rules: piiRules({ kinds: ['email'] }) });
+    const [before, rolling, rotated] = [open(old), open(old, next), open(next, old)];
+    const saved = async (store: SessionStore, text: string) => (await textsOf(store, await save(store, 's', text)))![0];
+    expect(await saved(before, 'ann@x.org bob@x.org')).toBe('[EMAIL_1] [EMAIL_2]');
+    expect(await saved(rotated, 'bob@x.org carl@x.org')).toBe('[EMAIL_2] [EMAIL_3]');
+    expect(await saved(rolling, 'carl@x.org ann@x.org dave@x.org')).toBe('[EMAIL_3] [EMAIL_1] [EMAIL_4]');
+    expect(await saved(rotated, 'dave@x.org')).toBe('[EMAIL_4]');
+    // What was numbered under the first secret needs no older one.
+    expect(await saved(open(next), 'carl@x.org')).toBe('[EMAIL_3]');
+  });
+
   test('agree where two processes write at once', async () => {
     const folder = newFolder();
     const stores = [openStore(folder), openStore(folder)];
