@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { GenkitError } from 'genkit';
 import { addressTo, failedPrecondition, quote } from '../../errors.ts';
+import { isErasureRecord } from '../records/erasure.ts';
+import { scopeOfKey } from '../records/record-scopes.ts';
 
 /** The data that is encrypted with one data key. */
 export interface KeyOwner {
@@ -120,6 +122,9 @@ export class Sealer {
 
   /** The cipher for what is written now; `undefined`: it is written in clear. */
   async cipher(): Promise<Cipher | undefined> {
+    const { kind, id } = this.owner;
+    // Every first turn of a user reads the record of their erasures, and nothing writes it anew: its key could never go.
+    if (kind === 'scope' && isErasureRecord(scopeOfKey(id))) return undefined;
     return this.#encryption?.cipher(this.owner);
   }
 

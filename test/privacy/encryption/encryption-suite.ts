@@ -1,7 +1,9 @@
-import { localKeys, type Encryption } from 'genkitx-agents/privacy';
+import { copySessions } from 'genkitx-agents';
+import { eraseUser, localKeys, type Encryption } from 'genkitx-agents/privacy';
 import { expect, it } from 'vitest';
 import type { SessionStore } from '../../../src/store/contract.ts';
 import { scale } from '../../support/scale.ts';
+import { agentOn } from '../rights/erase-suite.ts';
 import {
   ADA,
   CANARY,
@@ -169,5 +171,34 @@ export function encryptsAtRest({ medium, prunesWithoutKey }: EncryptionSuiteOpti
 
     await all.prune({ maxChainLength: 1 });
     expect((await own.open(encryptionWith('c')).getSnapshot({ snapshotId: parentId }))?.state).toEqual(last);
+  });
+
+  it('copied into another store need the old key no longer; until then a check with the new key alone names what does', async () => {
+    const [old, next] = [medium(), medium()];
+    const writer = old.open(encryptionWith('a'));
+    await fillSession(writer, 'chat');
+    const before = await readSession(writer, 'chat');
+    const findings = (store: Store) => store.check().then((found) => found.findings);
+    const problems = (await findings(old.open(encryptionWith('b')))).map(({ kind, problem }) => `${kind}: ${problem}`);
+    for (const what of ['Session "chat"', 'A record of a user or an app'])
+      expect(problems).toContainEqual(expect.stringMatching(`^unreadable: ${what} is encrypted under the key`));
+
+    await copySessions(old.open(encryptionWith('b', 'a')), next.open(encryptionWith('b')));
+    const alone = next.open(encryptionWith('b'));
+    expect(await findings(alone)).toEqual([]);
+    expect(await readSession(alone, 'chat')).toEqual(before);
+    expect(await alone.readScopes({ scopes: [ADA] })).toEqual(await writer.readScopes({ scopes: [ADA] }));
+  });
+
+  it('a user who was erased under a key that is gone may begin anew, and be erased again', async () => {
+    const own = medium();
+    const before = own.open(encryptionWith('a'));
+    await agentOn(before).turn('ada', 'text', { sessionId: 'chat' });
+    await eraseUser(before, { userId: 'ada' });
+    await before.close();
+    const after = own.open(encryptionWith('b'));
+    expect((await after.check()).findings).toEqual([]);
+    await agentOn(after).turn('ada', 'text', { sessionId: 'anew' });
+    expect(await eraseUser(after, { userId: 'ada' })).toMatchObject({ sessions: 1, scopes: 1 });
   });
 }
