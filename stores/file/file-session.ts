@@ -19,7 +19,7 @@ import {
   type LogLine,
   type SaveLine,
 } from './format/save-log.ts';
-import { openHead, type SnapshotHead } from './format/snapshot-file.ts';
+import { openHead, parseFile, type SnapshotHead } from './format/snapshot-file.ts';
 import { readHead, readOwnHead } from './read/read-head.ts';
 import { IndexNode, SessionIndex, type SeenHead } from './session-index.ts';
 import type { ScannedSession } from './read/scan-tenant.ts';
@@ -80,7 +80,7 @@ export class FileSession {
     this.tenant = tenant;
     this.id = id;
     this.path = tenant.folder.session(id);
-    this.sealer = tenant.folder.sealer('session', id);
+    this.sealer = tenant.folder.sealer('session', id, () => this.#reopen());
   }
 
   /** Tells the session from a deleted one of the same id; empty: there is no such session. */
@@ -198,6 +198,14 @@ export class FileSession {
     } catch (error) {
       throw error instanceof GenkitError ? error : new DamagedSnapshot(DAMAGED);
     }
+  }
+
+  /** Decrypts the file of the latest leaf, whatever is cached of it. */
+  async #reopen(): Promise<void> {
+    const { folder } = this.tenant;
+    const leaf = this.index.tree.latestLeaf();
+    const content = leaf && (await readFrom(folder.store.fs, folder.snapshot(leaf.snapshotId)));
+    if (typeof content === 'object') await parseFile(content.bytes, this.sealer);
   }
 
   /**

@@ -30,8 +30,8 @@ export class TenantFolder {
   }
 
   /** Encrypts and decrypts what belongs to a session, to a snapshot without one, or to a user or an app. */
-  sealer(kind: KeyOwner['kind'], id: string): Sealer {
-    return new Sealer(this.#encryption, { tenant: this.tenant, kind, id });
+  sealer(kind: KeyOwner['kind'], id: string, reopen?: () => Promise<unknown>): Sealer {
+    return new Sealer(this.#encryption, { tenant: this.tenant, kind, id }, reopen);
   }
 
   snapshot(snapshotId: string): string {

@@ -127,9 +127,9 @@ export class TenantDatabase {
   }
 
   /** Encrypts and decrypts the records of a session, or that of a user or an app. */
-  sealer(kind: 'session' | 'scope', id: string): Sealer {
+  sealer(kind: 'session' | 'scope', id: string, reopen?: () => Promise<unknown>): Sealer {
     // A function that removes what has expired knows the tenant by its document only.
-    return new Sealer(this.#encryption, { tenant: this.#id, kind, id });
+    return new Sealer(this.#encryption, { tenant: this.#id, kind, id }, reopen);
   }
 
   /** Encrypts and decrypts snapshots: those of a session, or one without. */

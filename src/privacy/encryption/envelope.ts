@@ -61,6 +61,8 @@ export function envelope(options: EnvelopeOptions): Encryption {
 interface OwnerKeys {
   /** The key that encrypts new data. */
   current?: Promise<DataKey>;
+  /** The key that opened data last. */
+  opened?: Promise<DataKey>;
   /** Keys by their headers. */
   readonly known: Map<string, Promise<DataKey>>;
 }
@@ -76,11 +78,19 @@ class Envelope implements Encryption {
   }
 
   /** Two processes may make two keys for one owner, because each ciphertext names its key. */
-  async cipher(owner: KeyOwner): Promise<Cipher> {
+  async cipher(owner: KeyOwner, reopen?: () => Promise<unknown>): Promise<Cipher> {
     const keys = this.#keysOf(owner);
-    const { current } = keys;
-    // If another process deleted the session, a new session of the same id needs a new key.
-    if (current && !(await this.#isKept(owner, await current)) && keys.current === current) delete keys.current;
+    const inUse = keys.current ?? keys.opened;
+    const key = await inUse;
+    if (key && !(await this.#isKept(owner, key)) && (keys.current ?? inUse) === inUse) {
+      // It stays the current key while data may need it, so that no later save begins a new key. Reads ask the key store again.
+      keys.current = inUse;
+      keys.known.clear();
+      if (owner.incarnation !== undefined) throw missingKey(`${key.wrappedBy}/${key.storedAs}`, owner);
+      await reopen?.();
+      // Another process deleted the session: a new session of the same id needs a new key.
+      if (keys.current === inUse) delete keys.current;
+    }
     keys.current ??= unlessFailed(this.#newKey(owner), () => delete keys.current);
     return keys.current;
   }
@@ -96,6 +106,7 @@ class Envelope implements Encryption {
       keys.known.set(name, found);
     }
     const key = await found;
+    keys.opened = found;
     if (key.wrappedBy === this.#keys.currentId) keys.current ??= found;
     return key.open(sealed.subarray(length), place);
   }

@@ -32,8 +32,14 @@ export interface Cipher {
  * What a cipher seals begins with a header in clear, which names the key that is needed to open it.
  */
 export interface Encryption {
-  /** The cipher for what is written now. It may be used until the call of the store ends. */
-  cipher(owner: KeyOwner): Promise<Cipher>;
+  /**
+   * The cipher for what is written now. It may be used until the call of the store ends.
+   *
+   * @param reopen Opens what is stored of the owner, from the medium, if there is anything. Called when the key in use is gone, before a new
+   *   one takes its place: nothing may be written on top of what can't be read any more. Default: nothing depends on older data.
+   * @throws `FAILED_PRECONDITION` when the key is gone and `reopen` needs it, or the owner has an incarnation: then it can't have begun anew.
+   */
+  cipher(owner: KeyOwner, reopen?: () => Promise<unknown>): Promise<Cipher>;
   /**
    * Decrypts what a cipher of this owner sealed for this place.
    *
@@ -114,10 +120,13 @@ export function describeOwner({ kind, id }: KeyOwner): string {
 export class Sealer {
   readonly owner: KeyOwner;
   readonly #encryption: Encryption | undefined;
+  readonly #reopen: (() => Promise<unknown>) | undefined;
 
-  constructor(encryption: Encryption | undefined, owner: KeyOwner) {
+  /** @param reopen That of {@link Encryption.cipher}. */
+  constructor(encryption: Encryption | undefined, owner: KeyOwner, reopen?: () => Promise<unknown>) {
     this.#encryption = encryption;
     this.owner = owner;
+    this.#reopen = reopen;
   }
 
   /** The cipher for what is written now; `undefined`: it is written in clear. */
@@ -125,7 +134,7 @@ export class Sealer {
     const { kind, id } = this.owner;
     // Every first turn of a user reads the record of their erasures, and nothing writes it anew: its key could never go.
     if (kind === 'scope' && isErasureRecord(scopeOfKey(id))) return undefined;
-    return this.#encryption?.cipher(this.owner);
+    return this.#encryption?.cipher(this.owner, this.#reopen);
   }
 
   /** Throws what {@link Encryption.open} throws. */

@@ -85,6 +85,12 @@ export class MemoryLog {
     return this.#shared.loads.run(this.path, () => this.#load());
   }
 
+  /** Reads all memories again from the disk, so that it is known whether they can be decrypted. */
+  async reopen(): Promise<void> {
+    this.#shared.loaded.delete(this.path);
+    await this.load();
+  }
+
   /** {@link ScopeMemories.changes}; of a log that this process has not loaded only the commits after `since` are read. */
   async changes(since: number): Promise<MemoryChanges> {
     if (since > 0 && !this.#shared.loaded.get(this.path)) {

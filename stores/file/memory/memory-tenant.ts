@@ -375,7 +375,9 @@ export class FileMemoryTenant implements MemoryTenant {
   }
 
   #sealer(key: string): Sealer {
-    return new Sealer(this.#shared.encryption, { tenant: this.#tenant, kind: 'memory', id: key });
+    return new Sealer(this.#shared.encryption, { tenant: this.#tenant, kind: 'memory', id: key }, () =>
+      this.#scope(key).log.reopen(),
+    );
   }
 
   #read<T>(key: string, call: (scope: Scope) => Promise<T>): Promise<T> {

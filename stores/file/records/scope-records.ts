@@ -130,7 +130,7 @@ export class ScopeRecords {
     const { store } = this.#folder;
     const changed = new Set([this.#folder.scopes, ...store.makeFolder(this.#folder.scopes)]);
     for (const { key, name, next } of drafts) {
-      const cipher = await this.#folder.sealer('scope', key).cipher();
+      const cipher = await this.#folder.sealer('scope', key, () => this.read(scopeOfKey(key))).cipher();
       await store.replace(this.#folder.draft(name), await formatRecord(key, next, { save, cipher }));
     }
     for (const path of changed) await store.flushFolder(path);

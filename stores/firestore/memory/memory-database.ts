@@ -1,11 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CollectionReference, DocumentReference } from '@google-cloud/firestore';
 import { Sealer, type Encryption } from '../../../src/store/encryption/encryption.ts';
+import { memoryScopeOfKey } from '../../../src/store/memory/scope.ts';
 import type { KeyQueue } from '../../../src/store/parts/key-queue.ts';
 import type { Database } from '../database.ts';
 import { isConflict, tooContended } from '../failures.ts';
 import { documentId } from '../format/names.ts';
-import { hashName } from './memory-documents.ts';
+import { hashName, isKept, readHead, readVersion } from './memory-documents.ts';
 
 export interface SharedMemories {
   readonly database: Database;
@@ -41,7 +42,16 @@ export class MemoryDatabase {
   }
 
   sealer(key: string): Sealer {
-    return new Sealer(this.#shared.encryption, { tenant: this.#tenant, kind: 'memory', id: key });
+    const owner = { tenant: this.#tenant, kind: 'memory', id: key } as const;
+    return new Sealer(this.#shared.encryption, owner, () => this.#reopen(key));
+  }
+
+  /** Decrypts the memory that was written last. */
+  async #reopen(key: string): Promise<void> {
+    const last = this.head(key).collection('memories').orderBy('sequence', 'desc').limit(1);
+    const [head, memory] = await this.database.readTogether(this.head(key), last);
+    if (!memory || !isKept(memory, readHead(head!))) return;
+    await readVersion(memory, { scope: memoryScopeOfKey(key), sealer: this.sealer(key) });
   }
 
   /**

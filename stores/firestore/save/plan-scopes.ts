@@ -27,7 +27,8 @@ export async function planScopes(
   const run = (key: string, before: ScopeDocument): Promise<ScopeWrite> => {
     if (before.by.includes(nonce)) throw new AlreadySaved();
     const next = runScopeChange(changes.get(key)!, before.record);
-    return writeScope(before, next ?? before.record ?? {}, { key, nonce, sealer: tenant.sealer('scope', key) });
+    const sealer = tenant.sealer('scope', key, () => readScopeDocuments(tenant, [key]));
+    return writeScope(before, next ?? before.record ?? {}, { key, nonce, sealer });
   };
   const guess = (key: string): Promise<ScopeWrite> | undefined => {
     const known = isCached ? tenant.caches.scopes.get(tenant.keyOf(key)) : undefined;

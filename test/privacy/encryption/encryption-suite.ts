@@ -1,7 +1,7 @@
 import { copySessions } from 'genkitx-agents';
-import { eraseUser, localKeys, type Encryption } from 'genkitx-agents/privacy';
+import { envelope, eraseUser, localKeys, type Encryption } from 'genkitx-agents/privacy';
 import { expect, it } from 'vitest';
-import type { SessionStore } from '../../../src/store/contract.ts';
+import type { ScopeChange, SessionStore } from '../../../src/store/contract.ts';
 import { scale } from '../../support/scale.ts';
 import { agentOn } from '../rights/erase-suite.ts';
 import {
@@ -12,6 +12,7 @@ import {
   fillGolden,
   fillLoner,
   fillSession,
+  keyStoreOf,
   readGolden,
   readSession,
   saveWorkload,
@@ -201,4 +202,51 @@ export function encryptsAtRest({ medium, prunesWithoutKey }: EncryptionSuiteOpti
     await agentOn(after).turn('ada', 'text', { sessionId: 'anew' });
     expect(await eraseUser(after, { userId: 'ada' })).toMatchObject({ sessions: 1, scopes: 1 });
   });
+
+  it.each([
+    ['written', ['a'], ['a']],
+    ['read under an older key', ['a'], ['b', 'a']],
+  ])(
+    'that the process has %s do not go on once their keys are gone from the key store; begun anew they do',
+    async (_, first, then) => {
+      const own = medium();
+      const keys = new Map<string, Uint8Array>();
+      const open = (names: string[]) =>
+        own.open(envelope({ keys: localKeys(names.map(secret)), keyStore: keyStoreOf(keys) }));
+      const state = { custom: { text: CANARY } };
+      const onTop = (store: Store) =>
+        store.saveSnapshot(undefined, completed({ sessionId: 'chat', parentId: 'one', state }));
+      const scopes: ScopeChange[] = [{ id: ADA, change: ({ n = 0 }) => ({ n: Number(n) + 1 }) }];
+      const ofAda = (store: Store) =>
+        store.saveSnapshot(undefined, completed({ sessionId: 'other', state }), { scopes });
+      await open(first).saveSnapshot('one', completed({ sessionId: 'chat', state }), { scopes });
+      const store = open(then);
+      await store.getSnapshot({ sessionId: 'chat' });
+      await store.readScopes({ scopes: [ADA] });
+      if (first.length === then.length) await onTop(store);
+      keys.clear();
+      const refused = (what: string) => ({
+        status: 'FAILED_PRECONDITION',
+        message: expect.stringMatching(`${what} is encrypted under the key`) as unknown,
+      });
+      for (let tries = 0; tries < 3; tries++) {
+        await expect(onTop(store)).rejects.toMatchObject(refused('Session "chat"'));
+        await expect(ofAda(store)).rejects.toMatchObject(refused('A record of a user or an app'));
+      }
+      await store.saveSnapshot(undefined, completed({ sessionId: 'third', state }));
+      await expect(onTop(store)).rejects.toMatchObject(refused('Session "chat"'));
+
+      const another = open(then);
+      await another.deleteScope({ scope: ADA });
+      await ofAda(store);
+      expect(await open(then).readScopes({ scopes: [ADA] })).toEqual([{ n: 1 }]);
+      await another.deleteSession({ sessionId: 'chat' });
+      await another.saveSnapshot('anew', completed({ sessionId: 'chat', state }));
+      await store.writeRecord({ sessionId: 'chat', kind: 'note', key: 'a', value: CANARY });
+      await store.saveSnapshot('next', completed({ sessionId: 'chat', parentId: 'anew', state }));
+      const fresh = open(then);
+      expect((await fresh.getSnapshot({ sessionId: 'chat' }))?.snapshotId).toBe('next');
+      expect(await fresh.readRecords({ sessionId: 'chat' })).toMatchObject([{ value: CANARY }]);
+    },
+  );
 }

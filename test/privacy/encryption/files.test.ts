@@ -12,6 +12,7 @@ import {
   CANARY,
   completed,
   encryptionWith,
+  expectNoMemoriesWithoutKeys,
   fillLoner,
   fillSession,
   keyStoreOf,
@@ -201,5 +202,10 @@ describe('encrypted files', () => {
     await again.deleteSession({ sessionId: 'other' });
     await remembers.saveSnapshot('new', completed({ sessionId: 'other', state: {} }));
     expect((await open(folder, encryption()).getSnapshot({ sessionId: 'other' }))?.snapshotId).toBe('new');
+  });
+
+  it('of memories do not go on once their keys are gone from the key store; erased, they begin anew', async () => {
+    const folder = temporaryFolder();
+    await expectNoMemoriesWithoutKeys((encryption) => new FileMemoryStore(folder, { encryption }));
   });
 });

@@ -188,3 +188,33 @@ export async function eraseTwice(openMemories: (encryption: Encryption) => Memor
   await memory.close();
   return [...keys.keys()];
 }
+
+/** Memories that go on once their keys are gone from the key store, and then are erased by another process. */
+export async function expectNoMemoriesWithoutKeys(
+  openMemories: (encryption: Encryption) => MemoryStore,
+): Promise<void> {
+  const keys = new Map<string, Uint8Array>();
+  const open = () => {
+    const store = openMemories(envelope({ keys: localKeys(secret('a')), keyStore: keyStoreOf(keys) }));
+    const memory = memoryManager(genkit(), { store, extract: () => [] });
+    const scope = memory.scopeFor('user', { context: { auth: { uid: 'lovelace' } } });
+    return {
+      close: () => memory.close(),
+      erase: () => memory.erase({ scope }),
+      create: (text: string) => memory.create({ scope, memory: text }),
+      texts: async () => (await memory.list({ scope })).items.map(({ text }) => text).toSorted(),
+    };
+  };
+  const [one, two] = [open(), open()];
+  await one.create('Lovelace lives in Paris.');
+  expect(await two.texts()).toEqual(['Lovelace lives in Paris.']);
+  keys.clear();
+  for (const { create } of [one, two, one, two]) {
+    await expect(create('Lovelace likes tea.')).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
+  }
+  await one.erase();
+  for (const [at, { create }] of [two, one].entries()) await create(`Lovelace likes horse ${at}.`);
+  const three = open();
+  expect(await three.texts()).toEqual(['Lovelace likes horse 0.', 'Lovelace likes horse 1.']);
+  for (const { close } of [one, two, three]) await close();
+}

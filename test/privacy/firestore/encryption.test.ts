@@ -17,6 +17,7 @@ import {
   completed,
   encryptionWith,
   eraseTwice,
+  expectNoMemoriesWithoutKeys,
   fillLoner,
   fillSession,
   keyStoreOf,
@@ -204,6 +205,11 @@ describe('with a key store, once Firestore’s TTL policy has removed an expired
     }
     expect(await allDocuments(db)).toEqual([]);
   });
+});
+
+it('memories do not go on once their keys are gone from the key store; erased, they begin anew', async () => {
+  const db = database();
+  await expectNoMemoriesWithoutKeys((encryption) => new FirestoreMemoryStore({ db, encryption }));
 });
 
 it('eraseUser with a memory whose key could not be removed removes it the next time', async () => {
