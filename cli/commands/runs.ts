@@ -46,19 +46,11 @@ export function addRuns(program: Command, io: Io): void {
     }),
   );
 
-  storeCommand(runs, 'abort <snapshot>', 'ends a running snapshot as aborted; its worker stops').action(
+  storeCommand(runs, 'abort <snapshot>', 'ends the run of a snapshot as aborted; its worker stops').action(
     (snapshotId: string, flags: StoreFlags) =>
       withStore(io, flags, [], async ({ store, caller }) => {
-        let status: string | undefined;
-        await store.saveSnapshot(
-          snapshotId,
-          (current) => {
-            status = current?.status;
-            if (!current || status !== 'pending') return null;
-            return { ...current, status: 'aborted', finishReason: 'aborted', updatedAt: new Date().toISOString() };
-          },
-          caller,
-        );
+        const { abortRun } = await importPackage(() => import('genkitx-agents'));
+        const status = await abortRun(store, snapshotId, caller);
         if (status === 'pending') return io.say(`Aborted: snapshot ${snapshotId}`);
         throw new Problem(
           status === undefined

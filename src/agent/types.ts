@@ -316,6 +316,9 @@ export interface Agent<State = unknown, Output = unknown> extends GenkitAgent<St
   /** Same as {@link getSnapshot}, under Genkit's name for it. */
   getSnapshotData(lookup: GetSnapshotDataInput): Promise<SessionSnapshot<State> | undefined>;
 
-  /** Aborts a running snapshot. Returns the status it had before; `undefined` when it does not exist. Needs a store. */
+  /**
+   * Aborts a running snapshot, and the other turns of its background run. Returns the status it had before; `undefined` when it does not exist.
+   * Needs a store.
+   */
   abort(snapshotId: string, options?: AgentCallOptions): Promise<SnapshotStatus | undefined>;
 }

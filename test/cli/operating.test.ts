@@ -78,6 +78,16 @@ describe('runs', () => {
     expect(refused.err).toContain('neither a Genkit instance nor a registry');
   });
 
+  it('abort ends the other turns of the run as well', async () => {
+    const of = { heartbeatAt: now, backgroundRun: { ...run, id: 'f2' } };
+    await save(`${folder}/data`, [
+      { snapshotId: 'f1', sessionId: 'f', status: 'pending', ...of },
+      { snapshotId: 'f2', sessionId: 'f', parentId: 'f1', status: 'pending', ...of },
+    ] as Turn[]);
+    expect(await cli(['runs', 'abort', 'f2', ...store])).toMatchObject({ code: 0, err: 'Aborted: snapshot f2\n' });
+    expect((await cli(['runs', 'list', ...store])).out).toBe('No runs.\n');
+  });
+
   it('abort ends a run as aborted, once, and says why it can not', async () => {
     await save(`${folder}/data`, runs);
     expect(await cli(['runs', 'abort', 'b1', ...store])).toMatchObject({ code: 0, err: 'Aborted: snapshot b1\n' });

@@ -24,7 +24,7 @@ const ReadSnapshotSchema = GetSnapshotRequestSchema.extend({
 });
 
 /**
- * Marks a running snapshot as aborted; a terminal snapshot is not changed.
+ * Aborts the run of a snapshot; a terminal snapshot is not changed.
  *
  * @returns The status before; `undefined` when the snapshot does not exist.
  */

@@ -1,8 +1,28 @@
 import type { SessionSnapshot, SessionStore, SessionStoreOptions } from 'genkit/beta';
+import { assertId } from '../../snapshot/ids.ts';
 import type { SnapshotStatus } from '../../snapshot/snapshot.ts';
+import type { RunSnapshot } from '../run-lease.ts';
 
 /**
- * Marks a running snapshot as aborted; a terminal snapshot is not changed. Its worker stops when it hears of it, or renews its lease.
+ * Aborts the run of a snapshot for a program that has the store but not the agent, such as an operator's. It can reach the sessions of all
+ * users; `agent.abort` those of the caller.
+ *
+ * @param options The context selects the tenant.
+ * @returns The status before: `'pending'` when it has stopped something; `undefined` when there is no such snapshot.
+ * @throws The store's errors.
+ */
+export async function abortRun<State>(
+  store: SessionStore<State>,
+  snapshotId: string,
+  options: SessionStoreOptions = {},
+): Promise<SnapshotStatus | undefined> {
+  assertId(snapshotId, 'snapshotId');
+  return abortIn(store, snapshotId, options, () => false);
+}
+
+/**
+ * Marks a running snapshot as aborted, and with it the other open turns of its background run: the worker, which stops when it hears of it or
+ * renews its lease, may be dead. A terminal snapshot is not changed. An abort that was interrupted is completed by the next one.
  *
  * @param isHidden Whether the caller must not see the snapshot; it then counts as none.
  * @returns The status before; `undefined` when there is no such snapshot.
@@ -11,17 +31,37 @@ export async function abortIn<State>(
   store: SessionStore<State>,
   snapshotId: string,
   options: SessionStoreOptions,
-  isHidden: (snapshot: SessionSnapshot<State> | undefined) => boolean = () => false,
+  isHidden: (snapshot: SessionSnapshot<State> | undefined) => boolean,
 ): Promise<SnapshotStatus | undefined> {
-  let before: SnapshotStatus | undefined;
-  await store.saveSnapshot(
-    snapshotId,
-    (current) => {
-      before = isHidden(current) ? undefined : current?.status;
-      if (!current || before !== 'pending') return null;
-      return { ...current, status: 'aborted', finishReason: 'aborted', updatedAt: new Date().toISOString() };
-    },
-    options,
-  );
-  return before;
+  /** Returns the snapshot as it was before. */
+  const abort = async (id: string, isExcluded: typeof isHidden): Promise<RunSnapshot<State> | undefined> => {
+    const found: { before?: RunSnapshot<State> } = {};
+    await store.saveSnapshot(
+      id,
+      (current) => {
+        found.before = isExcluded(current) ? undefined : current;
+        if (found.before?.status !== 'pending') return null;
+        return { ...found.before, status: 'aborted', finishReason: 'aborted', updatedAt: new Date().toISOString() };
+      },
+      options,
+    );
+    return found.before;
+  };
+  const named = await abort(snapshotId, isHidden);
+  const run = named?.backgroundRun;
+  if (!run || !isNowAborted(named)) return named?.status;
+  const isOfAnotherRun = (turn: RunSnapshot<State> | undefined) => turn?.backgroundRun?.id !== run.id;
+  // From the last turn back, and from the named one, in case that the last was never stored.
+  for (const from of run.id === snapshotId ? [named.parentId] : [run.id, named.parentId]) {
+    for (let id = from; id !== undefined && id !== run.baseId;) {
+      const turn = await abort(id, isOfAnotherRun);
+      id = turn && isNowAborted(turn) ? turn.parentId : undefined;
+    }
+  }
+  return named.status;
+}
+
+/** By its status before. Earlier turns than a completed one have all ended. */
+function isNowAborted({ status }: RunSnapshot<unknown>): boolean {
+  return status === 'pending' || status === 'aborted';
 }

@@ -32,6 +32,12 @@ function letWaitsMoveTheClock(): void {
 const texts = (messages: { content: { text?: string }[] }[] | undefined) =>
   messages?.map(({ content }) => content[0]?.text);
 
+/** The statuses of a snapshot and those before it, the last first. */
+async function statusesTo(store: SessionStore, snapshotId: string | undefined): Promise<(string | undefined)[]> {
+  const snapshot = snapshotId === undefined ? undefined : await store.getSnapshot({ snapshotId });
+  return snapshot ? [snapshot.status, ...(await statusesTo(store, snapshot.parentId))] : [];
+}
+
 test('a run with a turn whose end was not stored is found when its lease expires', async () => {
   let refusedId: string | undefined;
   let refusals = 0;
@@ -262,6 +268,38 @@ describe.each(ALL_STORE_KINDS)('a run whose process died, on $name', ({ make }) 
     expect(runs.every(({ outcome }) => outcome === 'settled')).toBe(true);
     expect((await rescuer.settled(last.snapshotId)).status).toBe('aborted');
     expect(rescuer.scripted.requests).toEqual([]);
+  });
+
+  test.each(['first', 'last'] as const)('ends with all of its turns when its %s turn is aborted', async (which) => {
+    // The store can't be watched, so the dead process does not hear of the abort.
+    const { store, calls } = recordingStore(await make());
+    const dead = worker(store);
+    const before = call(dead.agent, ['zero'], { sessionId: 'job' });
+    (await dead.called(1)).release('0');
+    await before;
+    const { output } = await call(dead.agent, ['one', 'two', detached('three')], { sessionId: 'job' });
+    (await dead.called(2)).release('1');
+    await dead.called(3);
+    const last = output.snapshotId!;
+    const first = (await dead.agent.getSnapshot(last))!.parentId!;
+    const other = worker(store, { answer: 'never' });
+    calls.length = 0;
+    expect(await other.agent.abort(which === 'first' ? first : last)).toBe('pending');
+    // To the run's first turn, which has completed, and no further.
+    if (which === 'last') expect(calls.map(({ method }) => method)).toEqual(Array(3).fill('saveSnapshot'));
+    expect(await statusesTo(store, last)).toEqual(['aborted', 'aborted', 'completed', 'completed']);
+    letLeasesEnd();
+    expect((await recoverRuns(other.ai, { snapshotIds: [last] })).runs).toEqual([]);
+  });
+
+  test('and whose abort was cut off: the next abort ends its other turns', async () => {
+    const { store } = recordingStore(await make());
+    const dead = worker(store);
+    const { output } = await call(dead.agent, ['one', detached('two')], { sessionId: 'job' });
+    await dead.called(1);
+    await store.saveSnapshot(output.snapshotId, (current) => ({ ...current!, status: 'aborted' }));
+    expect(await worker(store).agent.abort(output.snapshotId!)).toBe('aborted');
+    expect(await statusesTo(store, output.snapshotId)).toEqual(['aborted', 'aborted']);
   });
 });
 
