@@ -85,6 +85,10 @@ export class RunLease {
     return this.#run.id;
   }
 
+  get owner(): string {
+    return this.#run.owner;
+  }
+
   get generation(): number {
     return this.#run.generation;
   }

@@ -229,7 +229,8 @@ export class BackgroundRun<State> {
     this.#watch();
     this.#keepLease();
     const ended = new Promise<void>((resolve) => (this.#onSettled = resolve));
-    noteRun(this.#options.agent.registry, { ended, letGo: () => this.#letGo() });
+    const { agent, commits } = this.#options;
+    noteRun(agent.registry, { owner: commits.writer.owner, ended, letGo: () => this.#letGo() });
   }
 
   #keepLease(): void {

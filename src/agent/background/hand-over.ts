@@ -5,6 +5,8 @@ import type { GenkitOrRegistry } from '../types.ts';
 
 /** The end of a background run of this process. */
 export interface EndingRun {
+  /** The owner that its snapshots name, if it has snapshots. */
+  readonly owner?: string;
   /** Resolves when the run's end is in the store, or another process owns the run. */
   readonly ended: Promise<unknown>;
   /** Stops the run and releases it for another process. Resolves to whether there was a run to release. Never rejects. */
@@ -42,6 +44,11 @@ export function noteRun(registry: Registry, run: EndingRun): void {
   const { running } = runsOf(registry);
   running.add(run);
   void run.ended.then(() => running.delete(run));
+}
+
+/** Whether this owner is a run of this process, which lives whatever its heartbeat says: the clock may have been set forward. */
+export function isRunHere(registry: Registry, owner: string | undefined): boolean {
+  return owner !== undefined && [...runsOf(registry).running].some((run) => run.owner === owner);
 }
 
 /** True once this process is about to end, when it takes over no more runs. */

@@ -129,13 +129,13 @@ async function recover(
 ): Promise<RecoveredRun | undefined> {
   const found = await readMetadata(agents[0]!.agent, { snapshotId: foundId, context });
   const defined = agents.find(({ agent }) => agent.name === runOf(found)?.agent);
-  if (!found || !defined || !isDead(found, defined.agent.background.leaseMs)) return undefined;
+  if (!found || !defined || !isDead(defined.agent, found)) return undefined;
   const { agent, fn } = defined;
   const store = agent.store!;
   const { id } = runOf(found)!;
   // Any snapshot id of a run stands for the whole run.
   const last = id === foundId ? found : await readMetadata(agent, { snapshotId: id, context });
-  const snapshotId = last && isDead(last, agent.background.leaseMs) ? id : foundId;
+  const snapshotId = last && isDead(agent, last) ? id : foundId;
   const request: TakeOverRequest<unknown> = { agent, store, snapshotId, context };
   const run = await takeOver(request);
   if (!run) return undefined;

@@ -3,6 +3,7 @@ import type { SessionSnapshot, SessionStore } from 'genkit/beta';
 import { sessionOf } from '../../snapshot/snapshot.ts';
 import { isTerminal } from '../../snapshot/status.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
+import { isRunHere } from '../background/hand-over.ts';
 import { standInFor, type Caller } from '../open/agent-scopes.ts';
 import { isExpired } from '../open/expiry.ts';
 import { RunLease, runOf, type RunRecord, type RunSnapshot } from '../run-lease.ts';
@@ -30,8 +31,9 @@ export interface TakeOverRequest<State> {
 }
 
 /** Whether the worker of this snapshot's turn is dead. */
-export function isDead(snapshot: SessionSnapshot, leaseMs: number): boolean {
-  return snapshot.status === 'expired' || isExpired(snapshot, leaseMs);
+export function isDead<State>({ registry, background }: AgentDefinition<State>, snapshot: SessionSnapshot): boolean {
+  if (isRunHere(registry, runOf(snapshot)?.owner)) return false;
+  return snapshot.status === 'expired' || isExpired(snapshot, background.leaseMs);
 }
 
 /**
@@ -89,7 +91,7 @@ async function claimLast<State>(request: TakeOverRequest<State>): Promise<Claim<
     (current) => {
       claim = undefined;
       const run = runOf(current);
-      if (!current || run?.agent !== agent.name || !isDead(current, agent.background.leaseMs)) return null;
+      if (!current || run?.agent !== agent.name || !isDead(agent, current)) return null;
       const lease = RunLease.next(run, agent.background.leaseMs);
       const last = claimed(current, run, lease);
       claim = { lease, last, run };

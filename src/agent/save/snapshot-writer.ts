@@ -111,6 +111,11 @@ export class SnapshotWriter<State> {
     return this.#lease !== undefined;
   }
 
+  /** The owner of the run, which its snapshots name; `undefined` while the caller waits. */
+  get owner(): string | undefined {
+    return this.#lease?.owner;
+  }
+
   /** True once another process has taken over the run. */
   get isLost(): boolean {
     return this.#lease?.isLost === true;

@@ -303,6 +303,19 @@ describe.each(ALL_STORE_KINDS)('a run whose process died, on $name', ({ make }) 
   });
 });
 
+test('a process whose clock is set forward does not take over a run of its own', async () => {
+  const store = new InMemorySessionStore();
+  const living = worker(store);
+  const { output } = await call(living.agent, ['one', detached('two')], { sessionId: 'job' });
+  (await living.called(1)).release('1');
+  const { release } = await living.called(2);
+  letLeasesEnd();
+  expect((await recoverRuns(living.ai)).runs).toEqual([]);
+  release('2');
+  expect(texts((await living.settled(output.snapshotId!)).state?.messages)).toEqual(['one', '1', 'two', '2']);
+  expect(living.scripted.requests).toHaveLength(2);
+});
+
 describe('finding the runs whose processes died', () => {
   test('needs only the list of the sessions, and sees every branch', async () => {
     const store = new InMemorySessionStore();
