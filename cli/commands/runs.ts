@@ -104,13 +104,15 @@ function runOf(sessionId: string, snapshot: SnapshotMetadata): Run {
   if (backgroundRun?.owner === '') {
     return { ...run, agent: backgroundRun.agent, attempt: backgroundRun.generation, state: 'released' };
   }
-  const leaseMs = backgroundRun ? backgroundRun.leaseMs : GENKIT_LEASE_MS;
-  const until = leaseMs === undefined ? Infinity : Date.parse(heartbeatAt) + leaseMs;
+  const leaseMs = backgroundRun ? (backgroundRun.leaseMs ?? Infinity) : GENKIT_LEASE_MS;
+  const beganAt = Date.parse(heartbeatAt);
+  const until = beganAt + leaseMs;
   return {
     ...run,
     heartbeatAt,
     ...(backgroundRun && { agent: backgroundRun.agent, owner: backgroundRun.owner, attempt: backgroundRun.generation }),
-    state: until < Date.now() ? 'expired' : 'running',
+    // A heartbeat in the future is of a process whose clock was wrong.
+    state: Math.abs(Date.now() - beganAt) > leaseMs ? 'expired' : 'running',
     ...(Number.isFinite(until) && { leaseUntil: new Date(until).toISOString() }),
   };
 }

@@ -66,6 +66,15 @@ describe('runs', () => {
     expect(out).not.toContain('1970');
   });
 
+  it('list and doctor count a lease that lies in the future as over: its process had a wrong clock', async () => {
+    const heartbeatAt = new Date(Date.now() + 86_400_000).toISOString();
+    const dead = { snapshotId: 'f1', sessionId: 'f', status: 'pending', heartbeatAt, backgroundRun: run } as Turn;
+    await save(`${folder}/data`, [dead]);
+    const [found] = jsonLinesOf((await cli(['runs', 'list', '--json', ...store])).out);
+    expect(found).toMatchObject({ snapshotId: 'f1', state: 'expired' });
+    expect((await cli(['doctor', ...store])).err).toContain('Found: 1 expired.');
+  });
+
   it.each([
     ['another value', '{}'],
     ['a text', '"ai"'],

@@ -301,6 +301,21 @@ describe.each(ALL_STORE_KINDS)('a run whose process died, on $name', ({ make }) 
     expect(await worker(store).agent.abort(output.snapshotId!)).toBe('aborted');
     expect(await statusesTo(store, output.snapshotId)).toEqual(['aborted', 'aborted']);
   });
+
+  test('while its clock was ahead is taken over', async () => {
+    const store = await make();
+    const dead = worker(store);
+    const { output } = await call(dead.agent, [detached('one')], { sessionId: 'job' });
+    await dead.called(1);
+    const heartbeatAt = new Date(Date.now() + 86_400_000).toISOString();
+    await store.saveSnapshot(output.snapshotId, (current) => ({ ...current!, heartbeatAt }));
+    expect((await dead.agent.getSnapshot(output.snapshotId!))?.status).toBe('expired');
+    const { check } = store as Partial<CheckStore>;
+    expect((await check?.call(store))?.findings ?? [{ kind: 'expired' }]).toMatchObject([{ kind: 'expired' }]);
+    const rescuer = worker(store, { answer: 'rescued' });
+    expect((await recoverRuns(rescuer.ai, { snapshotIds: [output.snapshotId!] })).runs).toHaveLength(1);
+    expect((await rescuer.settled(output.snapshotId!)).status).toBe('completed');
+  });
 });
 
 test('a process whose clock is set forward does not take over a run of its own', async () => {
