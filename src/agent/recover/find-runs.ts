@@ -10,6 +10,8 @@ export interface FindRunsOptions {
   context: ActionContext | undefined;
   /** Only sessions written after this time, in ms since 1970. Default: all sessions. */
   since?: number;
+  /** Called when the store has listed sessions, also older ones. */
+  onListed?: () => void;
 }
 
 /** The part of a store that finding runs needs. */
@@ -23,11 +25,12 @@ export type SessionLists = Pick<SnapshotStore, 'listSessions' | 'listSnapshots'>
  */
 export async function* findPendingLeaves(
   store: SessionLists,
-  { context, since }: FindRunsOptions,
+  { context, since, onListed }: FindRunsOptions,
 ): AsyncGenerator<string> {
   let cursor: string | undefined;
   do {
     const page = await store.listSessions({ context, limit: LIMIT, ...(cursor !== undefined && { cursor }) });
+    if (page.items.length > 0) onListed?.();
     const recent = page.items.filter(({ updatedAt }) => since === undefined || !(Date.parse(updatedAt) < since));
     for (const { sessionId, leafId, leafCount, status } of recent) {
       if (leafCount > 1) yield* pendingLeavesOf(store, sessionId, context);

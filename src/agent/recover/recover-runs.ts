@@ -7,7 +7,7 @@ import { assertId } from '../../snapshot/ids.ts';
 import type { SnapshotStore } from '../../store/contract.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { definedAgents, type DefinedAgent } from '../defined-agents.ts';
-import { findPendingLeaves } from './find-runs.ts';
+import { findPendingLeaves, type FindRunsOptions } from './find-runs.ts';
 import { contextFor, registryOf } from '../registry.ts';
 import { readMetadata } from '../open/read-snapshot.ts';
 import { continueRun } from './continue-run.ts';
@@ -91,10 +91,7 @@ interface Collected {
 }
 
 /** Takes over the runs of agents whose stores can list their sessions. */
-export async function recoverListed(
-  agents: readonly DefinedAgent[],
-  options: { context: ActionContext | undefined; since?: number },
-): Promise<Collected> {
+export async function recoverListed(agents: readonly DefinedAgent[], options: FindRunsOptions): Promise<Collected> {
   return collect(agents, options.context, (agent) => findPendingLeaves(agent.store as SnapshotStore, options));
 }
 

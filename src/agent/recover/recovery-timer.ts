@@ -5,7 +5,6 @@ import type { DefinedAgent } from '../defined-agents.ts';
 import { isLeaving } from '../background/hand-over.ts';
 import { contextFor } from '../registry.ts';
 import { recoverListed } from './recover-runs.ts';
-import { statusOf } from '../runtime-error.ts';
 
 /** Gives the rest of the application, such as models and tools, time to be defined. */
 const START_DELAY_MS = 1000;
@@ -71,12 +70,14 @@ class RecoveryTimer {
         const now = Date.now();
         const known = this.#agents.length;
         const agents = this.#agents.filter(({ agent }) => !isLeaving(agent.registry));
-        const { hasFailed } = await recoverListed(agents, { context, since: this.#since.get(tenant) });
-        // The heartbeat of a live run is at most about a lease old. After a failure the next search must find the run again.
-        if (!hasFailed && known === this.#agents.length) this.#since.set(tenant, now - SLACK * longest);
+        let hasSessions = false;
+        const onListed = () => (hasSessions = true);
+        const { hasFailed } = await recoverListed(agents, { context, since: this.#since.get(tenant), onListed });
+        // The heartbeat of a live run is at most about a lease old. After a failure the next search must find the run again, and after an
+        // empty list too: the directory of a store may be away for a time.
+        if (!hasFailed && hasSessions && known === this.#agents.length) this.#since.set(tenant, now - SLACK * longest);
       }
     } catch (error) {
-      if (statusOf(error) === 'FAILED_PRECONDITION') return;
       logger.warn(`Looking for runs to take over failed; it will be tried again. ${describeThrown(error)}`);
     }
     this.#schedule(this.#leaseMs);

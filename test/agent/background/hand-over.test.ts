@@ -88,6 +88,7 @@ test('a process that hands its runs over takes over no runs', async () => {
   expect((await next.settled(output.snapshotId!)).status).toBe('completed');
   expect(leaving.scripted.requests).toHaveLength(1);
   expect(next.scripted.requests).toHaveLength(1);
+  await handOverRuns(next.ai);
   await store.close();
 });
 

@@ -1,5 +1,6 @@
 import { generateMiddleware, GenkitError, z } from 'genkit';
 import { genkit, type Part, type SessionStore } from 'genkit/beta';
+import { logger } from 'genkit/logging';
 import {
   agentRuntime,
   defineAgent,
@@ -485,7 +486,7 @@ describe('where background.recover is on', () => {
   }
 
   async function deadRun(store: InMemorySessionStore) {
-    const dead = worker(store);
+    const dead = worker(store, { background: { heartbeatIntervalMs: 2 ** 30, leaseMs: 2 ** 31 - 1 } });
     const { output } = await call(dead.agent, [detached('one')], { sessionId: 'job' });
     await dead.called(1);
     await store.saveSnapshot(output.snapshotId, (current) => ({
@@ -534,6 +535,34 @@ describe('where background.recover is on', () => {
     expect((await rescuer.settled(snapshotId)).status).toBe('completed');
     await store.close();
   });
+
+  test('a run is found when the store was empty at first, as a directory that is not mounted yet', async () => {
+    const store = new InMemorySessionStore();
+    const snapshotId = await deadRun(store);
+    const list = vi.spyOn(store, 'listSessions').mockResolvedValue({ items: [] });
+    const rescuer = worker(store, { background: recovering, answer: 'rescued' });
+    await vi.waitUntil(() => list.mock.calls.length > 10, { interval: 2 });
+    list.mockRestore();
+    expect((await rescuer.settled(snapshotId)).status).toBe('completed');
+    await store.close();
+  });
+
+  test.each(['UNAVAILABLE', 'FAILED_PRECONDITION'] as const)(
+    'it looks again, and logs it, when the store could not list its sessions (%s)',
+    async (status) => {
+      const store = new InMemorySessionStore();
+      const snapshotId = await deadRun(store);
+      const list = vi.spyOn(store, 'listSessions').mockRejectedValue(new GenkitError({ status, message: 'is away' }));
+      const warn = vi.spyOn(logger, 'warn').mockReturnValue();
+      const rescuer = worker(store, { background: recovering, answer: 'rescued' });
+      const isLogged = () => warn.mock.calls.some(([text]) => /runs to take over failed.*is away/.test(String(text)));
+      await vi.waitUntil(isLogged, { interval: 2 });
+      list.mockRestore();
+      expect((await rescuer.settled(snapshotId)).status).toBe('completed');
+      warn.mockRestore();
+      await store.close();
+    },
+  );
 });
 
 describe('what a run that was taken over works with', () => {
