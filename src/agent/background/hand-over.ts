@@ -67,6 +67,8 @@ export function isLeaving(registry: Registry): boolean {
  * @throws `INVALID_ARGUMENT` for an unknown or invalid option, and when `ai` is neither. A run that the store could not release
  *   is found when its lease has expired.
  * @example
+ * // On SIGTERM Genkit ends the process at once.
+ * process.removeAllListeners('SIGTERM');
  * process.once('SIGTERM', async () => {
  *   await handOverRuns(ai, { graceMs: 5000 });
  *   await store.close();
