@@ -27,7 +27,7 @@ export const CHECKS: { readonly [name: string]: (service: Service) => Promise<Ou
     await service.appendEvent(await service.createSession(ADA), delta({ 'app:discount': 5 }));
     return [await statesOfNew(service), [{ 'app:discount': 5 }, { 'app:discount': 5 }, {}]];
   },
-  'plain keys are their session’s alone': async (service) => {
+  'plain keys belong to one session': async (service) => {
     const session = await service.createSession({ ...ADA, state: { step: 1 } });
     await service.appendEvent(session, delta({ cart: ['tea'] }));
     return [
@@ -44,7 +44,7 @@ export const CHECKS: { readonly [name: string]: (service: Service) => Promise<Ou
       [{ step: 1 }, { step: 1 }],
     ];
   },
-  'keys such as `__proto__` are kept as any other': async (service) => {
+  'keys such as `__proto__` are stored like any other key': async (service) => {
     const state = JSON.parse('{"__proto__":{"admin":true},"user:__proto__":1,"constructor":2}') as State;
     const session = await service.createSession(ADA);
     await service.appendEvent(session, delta(state));
@@ -67,7 +67,7 @@ export const CHECKS: { readonly [name: string]: (service: Service) => Promise<Ou
       [[], 'mine'],
     ];
   },
-  'ids such as `__proto__` are ids as any other': async (service) => {
+  'ids such as `__proto__` work like any other id': async (service) => {
     const ids = [];
     for (const id of HOSTILE) {
       const session = await service.createSession({ appName: id, userId: id, sessionId: id });
@@ -76,7 +76,7 @@ export const CHECKS: { readonly [name: string]: (service: Service) => Promise<Ou
     }
     return [ids, HOSTILE];
   },
-  '`createSession` with the id of a session that exists is refused, not a new beginning': async (service) => {
+  '`createSession` with the id of an existing session is refused': async (service) => {
     const session = await service.createSession({ ...ADA, sessionId: 'one' });
     await service.appendEvent(session, delta({ paid: true }));
     const again = await outcome(service.createSession({ ...ADA, sessionId: 'one' }));
@@ -85,7 +85,7 @@ export const CHECKS: { readonly [name: string]: (service: Service) => Promise<Ou
       ['refused', { paid: true }],
     ];
   },
-  'deleting a session leaves what belongs to its user': async (service) => {
+  'deleting a session keeps the keys of its user': async (service) => {
     const session = await service.createSession(ADA);
     await service.appendEvent(session, delta({ 'user:theme': 'dark', step: 1 }));
     await service.deleteSession({ ...ADA, sessionId: session.id });
@@ -96,7 +96,7 @@ export const CHECKS: { readonly [name: string]: (service: Service) => Promise<Ou
       [undefined, { 'user:theme': 'dark' }],
     ];
   },
-  'events are in the order of the appends, whatever their timestamps, 20 at once too': async (service) => {
+  'events are in the order of the appends, with any timestamps, also with 20 appends at once': async (service) => {
     const session = await service.createSession(ADA);
     const events = Array.from({ length: 20 }, (_, i) => ({ author: 'user', id: `${i}`, timestamp: 1000 - i }));
     await Promise.all(events.map((event) => service.appendEvent(session, event)));
@@ -106,7 +106,7 @@ export const CHECKS: { readonly [name: string]: (service: Service) => Promise<Ou
       [ids, ids],
     ];
   },
-  '`appendEvent` answers the event as it is stored, and brings the session object up to date': async (service) => {
+  '`appendEvent` returns the stored event, and updates the session object': async (service) => {
     const session = await service.createSession(ADA);
     const { id, actions } = await service.appendEvent(session, delta({ step: 1, 'user:n': 1, 'temp:x': 1 }));
     const stored = await read(service, session);
@@ -115,15 +115,15 @@ export const CHECKS: { readonly [name: string]: (service: Service) => Promise<Ou
       [stored.events[0]?.id, { step: 1, 'user:n': 1 }, stored.state, idsOf(stored)],
     ];
   },
-  '`numRecentEvents: 2` answers the last two events': async (service) => {
+  '`numRecentEvents: 2` returns the last two events': async (service) => {
     const session = await withFourEvents(service);
     return [idsOf(await read(service, session, { numRecentEvents: 2 })), ['2', '3']];
   },
-  '`numRecentEvents: 0` answers none': async (service) => {
+  '`numRecentEvents: 0` returns no events': async (service) => {
     const session = await withFourEvents(service);
     return [idsOf(await read(service, session, { numRecentEvents: 0 })), []];
   },
-  '`afterTimestamp` answers the events from then on': async (service) => {
+  '`afterTimestamp` returns the events from that time on': async (service) => {
     const session = await withFourEvents(service);
     const found = [];
     for (const afterTimestamp of [2000, 9000]) found.push(idsOf(await read(service, session, { afterTimestamp })));
@@ -138,7 +138,7 @@ export const CHECKS: { readonly [name: string]: (service: Service) => Promise<Ou
     const session = await repeated(service);
     return [idsOf(await read(service, session)), ['a', 'b']];
   },
-  'an event that is appended again takes back nothing that came after it': async (service) => {
+  'an event that is appended again does not undo later changes': async (service) => {
     const session = await repeated(service);
     return [(await read(service, session)).state, { step: 2 }];
   },
@@ -147,7 +147,7 @@ export const CHECKS: { readonly [name: string]: (service: Service) => Promise<Ou
     await service.deleteSession({ ...ADA, sessionId: session.id });
     return [await outcome(service.appendEvent(session, delta({ paid: true }))), 'refused'];
   },
-  'an append to a session object that is out of date is refused': async (service) => {
+  'an append to an outdated session object is refused': async (service) => {
     const mine = await service.createSession(ADA);
     await service.appendEvent(await read(service, mine), delta({ stock: 0 }));
     return [await outcome(service.appendEvent(mine, delta({ stock: 9 }))), 'refused'];
@@ -166,7 +166,7 @@ export const CHECKS: { readonly [name: string]: (service: Service) => Promise<Ou
     await service.addOneInTwoTurns(ADA, 'user:n');
     return [await stateOfNew(service, ADA), { 'user:n': 2 }];
   },
-  'a fetched session changed in place changes nothing stored: plain keys and events': async (service) => {
+  'changing a fetched session in place does not change the store: plain keys and events': async (service) => {
     const session = await service.createSession({ ...ADA, state: { cart: ['tea'] } });
     const fetched = await read(service, session);
     inPlace(() => (fetched.state['cart'] as string[]).push('gin'));
@@ -177,7 +177,7 @@ export const CHECKS: { readonly [name: string]: (service: Service) => Promise<Ou
       [{ cart: ['tea'] }, []],
     ];
   },
-  'a fetched session changed in place changes nothing stored: `user:` and `app:` keys': async (service) => {
+  'changing a fetched session in place does not change the store: `user:` and `app:` keys': async (service) => {
     const session = await service.createSession(ADA);
     await service.appendEvent(session, delta({ 'user:cart': ['tea'], 'app:menu': ['tea'] }));
     const fetched = await read(service, session);
@@ -185,17 +185,17 @@ export const CHECKS: { readonly [name: string]: (service: Service) => Promise<Ou
     inPlace(() => (fetched.state['app:menu'] as string[]).push('gin'));
     return [(await read(service, session)).state, { 'user:cart': ['tea'], 'app:menu': ['tea'] }];
   },
-  'who changes a fetched session in place is told that it is lost': async (service) => {
+  'changing a fetched session in place is refused': async (service) => {
     const session = await read(service, await service.createSession(ADA));
     return [inPlace(() => (session.state['step'] = 1)), 'refused'];
   },
-  'state given at `createSession` and changed afterwards changes nothing stored': async (service) => {
+  'changing the state after `createSession` does not change the store': async (service) => {
     const cart = ['tea'];
     const session = await service.createSession({ ...ADA, state: { cart } });
     cart.push('gin');
     return [(await read(service, session)).state, { cart: ['tea'] }];
   },
-  'an event that was appended and is changed afterwards changes nothing stored': async (service) => {
+  'changing an event after the append does not change the store': async (service) => {
     const cart = ['tea'];
     const session = await service.createSession(ADA);
     await service.appendEvent(session, delta({ cart }));
