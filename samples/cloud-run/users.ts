@@ -4,9 +4,9 @@ import type { ContextProvider } from 'genkit/context';
 import { contextOf } from '../support/cloud/cloud-support.ts';
 import { SetupError } from '../support/setup-error.ts';
 
-/** Whom the service knows, by their API keys. */
+/** The users of the service, by their API keys. */
 export interface Users {
-  /** Says who is asking, by `authorization: Bearer <key>`. */
+/** Identifies the caller by `authorization: Bearer <key>`. */
   context: ContextProvider;
   /** Their contexts. */
   all: readonly ActionContext[];
@@ -14,7 +14,7 @@ export interface Users {
 
 /**
  * @param text `API_KEYS`: `<user>=<key>`, separated by commas.
- * @throws SetupError when that is not what it is.
+ * @throws SetupError if the text has another format.
  */
 export function readUsers(text = ''): Users {
   const pairs = text.split(',').map((pair) => /^([\w.@-]+)=(\S{16,})$/.exec(pair.trim()));
@@ -26,7 +26,7 @@ export function readUsers(text = ''): Users {
   return {
     context: ({ headers }) => {
       const key = /^bearer +(\S+)$/i.exec(headers['authorization'] ?? '')?.[1];
-      // By its hash, so that how long it takes tells nothing of the keys.
+      // Compared by its hash, so that the response time reveals nothing about the keys.
       const uid = key && byKey.get(digest(key));
       if (!uid) throw new UserFacingError('UNAUTHENTICATED', 'Send your key: authorization: Bearer <key>.');
       return userContext(uid);

@@ -1,9 +1,9 @@
 import type { Firestore } from 'firebase-admin/firestore';
 
-/** The users who were ever here: they may have runs in the background that are to be looked after. */
+/** All known users. They may have background runs that must be taken over. */
 export class Background {
   readonly #users: FirebaseFirestore.CollectionReference;
-  /** Those whom this instance wrote down. */
+  /** The users that this instance has already stored. */
   readonly #noted = new Set<string>();
 
   constructor(db: Firestore) {

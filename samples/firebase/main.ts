@@ -5,8 +5,8 @@ import { startServing, type Serving } from './serving.ts';
 let serving: Promise<Serving> | undefined;
 
 /**
- * With the first request, not with the module: it is loaded for deploying too, by ways that know no top-level `await`. And by then the
- * framework has said what is to happen on SIGTERM, which is not what we want.
+ * Set up with the first request, not when the module is loaded: deploying loads it too, and does not support top-level `await`. Also, the
+ * framework has then installed its SIGTERM listeners, which the set-up removes.
  */
 function serve(): Promise<Serving> {
   serving ??= startServing();
@@ -19,8 +19,8 @@ export const agents = onRequest({ cors: true, invoker: 'public', timeoutSeconds:
 });
 
 /**
- * Takes over the background runs whose instances ended, and sees them through: a function has its processor while it answers, so a run that
- * goes on after the answer goes on slowly, or not at all.
+ * Takes over the background runs whose instances ended, and waits until they end. A function has processor time only until it answers, so
+ * after the answer a run continues slowly, or not at all.
  */
 export const recover = onSchedule({ schedule: 'every 2 minutes', timeoutSeconds: 300 }, async () => {
   await (await serve()).recover();

@@ -17,10 +17,10 @@ import { leaveInTime, OpenRequests } from '../support/server/leave-in-time.ts';
 import { supportApp } from '../support/server/support-app.ts';
 import { Background } from './background.ts';
 
-/** What the functions of this instance share. */
+/** Shared by the functions of this instance. */
 export interface Serving {
   answer(request: IncomingMessage, response: ServerResponse): void;
-  /** Takes over the runs and memory jobs whose instances ended; resolves when they have an end. */
+  /** Takes over the runs and memory jobs whose instances ended; resolves when all have ended. */
   recover(): Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export async function startServing(): Promise<Serving> {
   const { ai, agents, model } = support;
   const requests = new OpenRequests();
   const stop = new AbortController();
-  // The functions emulator asks to accept tokens unverified. Tokens of the Auth emulator can be verified, so verify them always.
+  // The functions emulator sets an option to accept unverified tokens. Tokens of the Auth emulator can be verified, so verify all tokens.
   setDebugSkipTokenVerification(false);
   // Verifies the ID token of the user who is signed in.
   const verify = firebaseContext();

@@ -3,7 +3,7 @@ import { defineAgent, genkit, InMemorySessionStore } from 'genkitx-agents';
 import { InMemoryMemoryStore, memoryManager, type MemoryTopic } from 'genkitx-agents/memory';
 import { scriptedModel } from 'genkitx-agents/testing';
 
-/** What the owner of the shop wants to know: a topic of their own, with a shape, and with examples of what is worth remembering. */
+/** A topic of the shop's owner, with a schema, and with examples of facts to remember. */
 const FEEDBACK: MemoryTopic = {
   label: 'business_feedback',
   description: 'Opinions on drinks, staff, prices and the place itself.',
@@ -20,7 +20,7 @@ const FEEDBACK: MemoryTopic = {
   ],
 };
 
-/** What the model answers that learns. A real one is asked with the topic, its examples and its shape. */
+/** The answers of the model that extracts facts. A real model gets the topic, its examples and its schema. */
 const LEARNED = JSON.stringify({
   memories: [
     { text: 'The customer drinks flat whites with oat milk.', topics: ['USER_PREFERENCES'], messages: [0] },
@@ -39,10 +39,10 @@ const LEARNED = JSON.stringify({
   ],
 });
 
-/** What it answers when it is asked whether these facts repeat or contradict each other, or known ones: all are new. */
+/** The model's answer to the question whether these facts repeat or contradict each other, or known ones: all are new. */
 const DECIDED = JSON.stringify({ operations: [1, 2, 3].map((fact) => ({ new: fact, op: 'CREATE' })) });
 
-/** Two visits of a customer. The second barista has read nothing of the first conversation. */
+/** Two visits of a customer. The second conversation does not contain the first one. */
 export async function serveTwice() {
   const ai = genkit();
   const learner = scriptedModel(ai, { name: 'learner', replies: [LEARNED, DECIDED] });

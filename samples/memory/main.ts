@@ -1,4 +1,4 @@
-/** A barista who remembers: what one visit teaches, and how the next one begins. `node --import tsx samples/memory/main.ts` runs it. */
+/** A barista with a memory: facts from one visit are used in the next. Run it with `node --import tsx samples/memory/main.ts`. */
 import { serveTwice } from './barista.ts';
 
 const { reply, placed, feedback } = await serveTwice();

@@ -1,15 +1,15 @@
 import { defineAgent, genkit, InMemorySessionStore, SessionService, type Json } from 'genkitx-agents';
 
-/** What a session's state was and became. */
+/** A session's state before and after. */
 export interface StateChange {
   before: { readonly [key: string]: Json };
   after: { readonly [key: string]: Json };
 }
 
-/** The easy way to keep something: `outputKey` names the key under which each reply is kept. */
+/** The easy way to store a value: each reply is stored under the key `outputKey`. */
 export async function greet(): Promise<StateChange> {
   const ai = genkit({});
-  // It takes the place of a real model, so that the sample runs anywhere.
+  // A stand-in for a real model, so that the sample runs anywhere.
   ai.defineModel({ apiVersion: 'v2', name: 'greeter-model' }, async () => ({
     message: { role: 'model', content: [{ text: 'Hello there! How can I help you today?' }] },
     finishReason: 'stop',

@@ -1,7 +1,7 @@
 import { InMemorySessionStore, SessionService } from 'genkitx-agents';
 import type { StateChange } from './greeting.ts';
 
-/** The explicit way: an event changes several keys at once, of several scopes. */
+/** The explicit way: one event changes several keys, also of different scopes. */
 export async function logIn(now: number): Promise<StateChange> {
   const sessions = new SessionService(new InMemorySessionStore());
   const key = { appName: 'state_app_manual', userId: 'user2', sessionId: 'session2' };
@@ -17,7 +17,7 @@ export async function logIn(now: number): Promise<StateChange> {
         task_status: 'active',
         'user:login_count': Number(before['user:login_count'] ?? 0) + 1,
         'user:last_login_ts': now,
-        // Of this turn alone: it is not kept.
+        // Only for this turn: it is not stored.
         'temp:validation_needed': true,
       },
     },

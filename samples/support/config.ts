@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { readOfflinePace, readPort } from './read-env.ts';
 import { SetupError } from './setup-error.ts';
 
-/** Which model answers: the best one that is there, or one asked for by name. */
+/** The choices for the model: `auto` uses the best available one. */
 const MODEL_CHOICES = ['auto', 'gemini', 'ollama', 'offline'] as const;
 export type ModelChoice = (typeof MODEL_CHOICES)[number];
 
@@ -15,13 +15,13 @@ export interface Config {
   dataDir: string;
   /** Whether personal data is replaced and conversations are encrypted. */
   privacy: boolean;
-  /** Absolute. Not in the data folder: a copy of that is worth nothing without it. */
+  /** Absolute. Not in the data folder, so that a copy of the folder can't be read. */
   keyFile: string;
   model: ModelChoice;
   geminiApiKey?: string;
-  /** Between two words of the offline model, in ms. */
+  /** The pause between two words of the offline model, in ms. */
   offlinePaceMs: number;
-  /** The e-mail address of the customer who is signed in: there is no log-in. */
+  /** The e-mail address of the signed-in customer. A setting, because the sample has no login. */
   customer: string;
 }
 
@@ -36,7 +36,7 @@ export const USAGE = `npm start takes no arguments; these environment variables 
   CUSTOMER  who is signed in, by e-mail address (ana@example.com)
   OFFLINE_PACE_MS  between two words of the offline model (30)`;
 
-/** @throws SetupError naming the setting that can't be used. */
+/** @throws SetupError that names the invalid setting. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const dataDir = resolve(env.DATA_DIR || '.data');
   return {
@@ -53,10 +53,10 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
 }
 
 /**
- * Makes the folder when it is missing.
+ * Makes the folder if it is missing.
  *
- * @param setting What names it.
- * @throws SetupError when it can't be read and written.
+ * @param setting The setting that names the folder.
+ * @throws SetupError if it can't be read and written.
  */
 export function prepareFolder(folder: string, setting = 'DATA_DIR'): void {
   const problem = problemWith(folder);
@@ -74,7 +74,7 @@ function problemWith(folder: string): string | undefined {
   }
 }
 
-/** Node's own `recursive` never returns where a folder that is there answers ENOENT, as those of /proc do. */
+/** Node's own `recursive` never returns if an existing folder reports ENOENT, like the folders of /proc. */
 function makeFolder(folder: string): void {
   if (statSync(folder, { throwIfNoEntry: false })) return;
   makeFolder(dirname(folder));
@@ -103,7 +103,7 @@ function reason(error: unknown): string {
     EACCES: 'this user may not write there',
     ENOENT: 'no folder can be made there',
     EROFS: 'the file system is read-only',
-    // Nothing was found there, and yet the name is taken.
+    // The path does not resolve, but the name exists.
     EEXIST: 'a link in the path leads nowhere',
     ELOOP: 'the links in the path lead in a circle',
     ENAMETOOLONG: 'the name is too long',

@@ -1,22 +1,22 @@
 import { flushTracing } from 'genkit/tracing';
 
-/** A signal that comes again so soon, in ms, is still the first one: on Ctrl-C the terminal tells npm and us, and npm may tell us too. */
+/** A second signal within this time, in ms, is a copy of the first: on Ctrl-C the terminal signals npm and this process, and npm may forward it. */
 const SAME_SIGNAL_MS = 500;
 const PARENT_CHECK_MS = 500;
 
-/** Read while the process starts: the parent may have ended before the server is ready. */
+/** Read at the start of the process, because the parent may end before the server is ready. */
 const parent = process.ppid;
 
 export interface EndOptions {
   /** Closes what is open. */
   close: () => Promise<void>;
-  /** Says that closing failed, and ends the process. */
+  /** Reports that closing failed, and ends the process. */
   fail: (error: unknown) => void;
 }
 
 /**
- * The first SIGINT or SIGTERM closes everything and ends the process; a second one ends it at once. A signal to `npm start` may reach no
- * further than the shell between npm and this process: that our parent is gone counts as a first signal too.
+ * The first SIGINT or SIGTERM closes everything and ends the process; a second one ends it at once. A signal to `npm start` may only reach the
+ * shell between npm and this process, so the end of the parent counts as a first signal too.
  */
 export function endInOrder({ close, fail }: EndOptions): void {
   let askedAt: number | undefined;
@@ -35,15 +35,15 @@ export function endInOrder({ close, fail }: EndOptions): void {
     endOnce();
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    // Genkit listens too, and ends the process without waiting for the replies that are being streamed. All else that it does then is to
-    // stop what serves its developer tools, which ends with the process; the traces are flushed above.
+    // Genkit's own listener ends the process without waiting for streaming replies. Otherwise it only stops the server of the developer
+    // tools, which ends with the process anyway; the traces are flushed above.
     process.removeAllListeners(signal);
     process.on(signal, onSignal);
   }
   if (process.env.npm_lifecycle_event === 'start') whenOrphaned(endOnce);
 }
 
-/** Ends the process when its parent has ended, because no other process would end it. */
+/** Ends the process when its parent has ended, because no other process will end it. */
 function whenOrphaned(end: () => void): void {
   setInterval(() => process.ppid !== parent && end(), PARENT_CHECK_MS).unref();
 }

@@ -12,7 +12,7 @@ import { keepInClear, keepPrivately, type Keeping } from './privacy.ts';
 import { startServer, type RunningServer } from './server/start-server.ts';
 import { SetupError } from './setup-error.ts';
 
-/** A report whose process died is taken over soon after the next one starts. */
+/** A report whose process died is taken over soon after the next process starts. */
 const background = { recover: true, heartbeatIntervalMs: 1_000, leaseMs: 4_000 };
 
 async function main(): Promise<void> {

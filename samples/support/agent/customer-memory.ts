@@ -5,11 +5,11 @@ import type { SupportModel } from '../models/choose-model.ts';
 export interface CustomerMemoryOptions {
   store: MemoryStore;
   model: SupportModel;
-  /** What the shop may write down of a text that was said. */
+  /** Returns the part of a message that the shop may store. */
   redact: (text: string) => Promise<string>;
 }
 
-/** What the shop remembers of its customers from one conversation to the next. The model learns it; the offline stand-in has rules for that. */
+/** The shop's memory of its customers. The model extracts the facts; the offline model does it by rules. */
 export function customerMemory(ai: AgentsGenkit, { store, model, redact }: CustomerMemoryOptions): MemoryManager {
   return memoryManager(ai, {
     store,

@@ -10,18 +10,18 @@ import { defineSupportAgent } from './support-agent.ts';
 export interface AgentsOptions {
   book: OrderBook;
   model: SupportModel;
-  /** Where conversations are kept. */
+  /** The store of conversations. */
   store: SnapshotStore<SupportState>;
-  /** Where reports are kept. */
+  /** The store of reports. */
   reports: SnapshotStore<ReportState>;
-  /** What is remembered of customers. */
+  /** The memory of customers. */
   memory: MemoryManager;
   /** How long one step of a report takes, in ms. */
   stepMs: number;
   background?: AgentConfig['background'];
 }
 
-/** The two agents: one that people talk to, and one that it sends into the background. */
+/** The two agents: the support agent, and the report agent that it runs in the background. */
 export function defineAgents(
   ai: AgentsGenkit,
   { book, model, store, reports, stepMs, memory, ...options }: AgentsOptions,

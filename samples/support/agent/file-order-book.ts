@@ -6,8 +6,8 @@ import { SetupError } from '../setup-error.ts';
 import { OrderBook, OrderListSchema, type Order, type OrderList, type Refund } from './orders.ts';
 
 /**
- * Orders in a file. They are those of `data/orders.json`; the first refund puts a copy into the data folder, which is read and written from
- * then on.
+ * Orders in a file. It reads `data/orders.json`; the first refund copies the file to the data folder, and from then on the copy is read and
+ * written.
  */
 export class FileOrderBook extends OrderBook {
   readonly #file: string;
@@ -23,8 +23,8 @@ export class FileOrderBook extends OrderBook {
   }
 
   /**
-   * @param redact What is written down of a reason, which is in the customer's words. Default: all of it.
-   * @throws SetupError when the copy in `dataDir` can't be used.
+   * @param redact Returns the part of a reason, the customer's own text, that is stored. Default: all of it.
+   * @throws SetupError if the copy in `dataDir` can't be used.
    */
   static async open(
     dataDir: string,
@@ -62,7 +62,7 @@ async function readOrders(file: string): Promise<OrderList> {
   }
 }
 
-/** A reader sees the old file or the new one, never half of it. */
+/** A reader gets the old file or the new one, never an incomplete one. */
 async function writeWhole(file: string, list: OrderList): Promise<void> {
   const temporary = `${file}.new`;
   await writeFile(temporary, JSON.stringify(list, undefined, 2), { mode: 0o600 });

@@ -30,15 +30,15 @@ export type Order = z.infer<typeof OrderSchema>;
 export type Refund = z.infer<typeof RefundSchema>;
 export type OrderList = z.infer<typeof OrderListSchema>;
 
-/** What the refund policy says about one order. */
+/** The result of the refund policy for one order. */
 export interface RefundDecision {
   allowed: boolean;
-  /** What is paid back; 0 when not allowed. */
+  /** The refunded amount; 0 if no refund is allowed. */
   amount: number;
   why: string;
 }
 
-/** The price of everything in the order. */
+/** The price of all items of the order. */
 export function totalOf(order: Order): number {
   return sum(order.items);
 }
@@ -59,7 +59,7 @@ export function decideRefund(order: Order): RefundDecision {
   };
 }
 
-/** The shop's orders; where their refunds are kept is for its kinds to say. */
+/** The shop's orders. Its subclasses store the refunds. */
 export abstract class OrderBook {
   readonly #list: OrderList;
 
@@ -67,10 +67,10 @@ export abstract class OrderBook {
     this.#list = list;
   }
 
-  /** The order as it is now, with its refund if it has one. */
+  /** The current order, with its refund if it has one. */
   protected abstract current(order: Order): Promise<Order>;
 
-  /** Keeps the refund, unless the order has one: answers the one that it has. */
+  /** Stores the refund, unless the order has one. Returns the refund of the order. */
   protected abstract pay(order: Order, refund: Refund): Promise<Refund>;
 
   get shop(): string {
@@ -86,7 +86,7 @@ export abstract class OrderBook {
     return new Intl.NumberFormat('en', { style: 'currency', currency: this.#list.currency }).format(amount);
   }
 
-  /** An order of the customer with this e-mail address. An order of another customer looks like none. */
+  /** An order of the customer with this e-mail address; `undefined` for an order of another customer. */
   async find(id: string, email: string | undefined): Promise<Order | undefined> {
     const wanted = id.trim().replace(/^#/, '');
     const found = this.#list.orders.find(({ id: known, customer }) => known === wanted && customer.email === email);
@@ -102,8 +102,8 @@ export abstract class OrderBook {
   }
 
   /**
-   * Refunds the order. Asking again answers the same refund, so a model that repeats itself, a turn that is run again after its process died,
-   * or a conversation that took another way from an earlier message, can't pay twice.
+   * Refunds the order. Another call returns the same refund. So a model that repeats itself, a turn that runs again after its process died, or
+   * a branch from an earlier message can't pay twice.
    */
   async refund(order: Order, reason: string): Promise<Refund> {
     const { amount } = decideRefund(order);

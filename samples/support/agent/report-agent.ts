@@ -11,7 +11,7 @@ import { signedInEmail } from './customer.ts';
 import type { Order, OrderBook } from './orders.ts';
 import { writeReport } from './report.ts';
 
-/** How far the report is. */
+/** The progress of the report. */
 export const ReportStateSchema = z.object({ done: z.number().int(), total: z.number().int(), step: z.string() });
 
 export type ReportState = z.infer<typeof ReportStateSchema>;
@@ -19,14 +19,14 @@ export type ReportState = z.infer<typeof ReportStateSchema>;
 export interface ReportAgentOptions {
   book: OrderBook;
   store: SnapshotStore<ReportState>;
-  /** How long one step takes, in ms. */
+  /** The duration of one step, in ms. */
   stepMs: number;
   background?: AgentConfig['background'];
 }
 
 export type ReportAgent = ReturnType<typeof defineReportAgent>;
 
-/** Writes the monthly report of the signed-in customer's orders, step by step. It is meant to be detached. */
+/** Writes the monthly report of the signed-in customer's orders, step by step. Run it with `detach`. */
 export function defineReportAgent(ai: AgentsGenkit, { book, store, stepMs, background }: ReportAgentOptions) {
   return defineCustomAgent(
     ai,
@@ -42,7 +42,7 @@ export function defineReportAgent(ai: AgentsGenkit, { book, store, stepMs, backg
       await sess.run(async (_input, { snapshotId }) => {
         const orders = await book.ofCustomer(signedInEmail(context));
         const steps = stepsFor(orders);
-        // A run that was taken over from a process that died goes on where that one was.
+        // A run that was taken over from a dead process continues from the progress of that process.
         const before = await store.getSnapshot({ snapshotId, context });
         for (let done = before?.state?.custom?.done ?? 0; done < steps.length; done++) {
           const progress = { done, total: steps.length, step: steps[done]! };
@@ -64,8 +64,8 @@ function stepsFor(orders: readonly Order[]): string[] {
 }
 
 /**
- * Writes the progress into the run's own snapshot, which is pending until the run ends. A reader of the snapshot, in any process, sees how
- * far the run is.
+ * Writes the progress into the run's own snapshot, which is pending until the run ends, so that a reader of the snapshot in any process gets
+ * the progress.
  */
 async function saveProgress(
   store: SnapshotStore<ReportState>,

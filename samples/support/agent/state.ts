@@ -1,13 +1,13 @@
 import { z } from 'genkit';
 
 /**
- * What the agent has learned in a conversation so far. It is part of every snapshot, so going back to an earlier message also goes back to
- * what was known then.
+ * The agent's knowledge about a conversation. It is part of every snapshot, so going back to an earlier message also restores the knowledge
+ * of that time.
  */
 export const SupportStateSchema = z.object({
-  /** Whom we are talking to, once an order or a name told us. */
+  /** The customer, as soon as an order or a name identifies them. */
   customer: z.object({ name: z.string(), email: z.string() }).optional(),
-  /** The order that was looked at last. */
+  /** The order of the last lookup. */
   orderId: z.string().optional(),
   topic: z.enum(['order', 'orders', 'refund']).optional(),
   /** Refunds made in this conversation. */
@@ -16,12 +16,12 @@ export const SupportStateSchema = z.object({
   turns: z.number().int(),
 });
 
-/** What of the customer's wishes holds in all conversations. It lives with the user (`user:style`): going back in one does not undo it. */
+/** The customer's preferences for all conversations. They belong to the user (`user:style`): going back in a conversation keeps them. */
 export const PreferencesSchema = z.object({ style: z.enum(['brief', 'full']) });
 
 export type Preferences = z.infer<typeof PreferencesSchema>;
 
 export type SupportState = z.infer<typeof SupportStateSchema>;
 
-/** What a conversation starts with. */
+/** The state at the beginning of a conversation. */
 export const NOTHING_KNOWN: SupportState = { refunds: [], turns: 0 };

@@ -15,26 +15,26 @@ import { defineRequestRefund } from './tools/request-refund.ts';
 import { defineSetStyle } from './tools/set-style.ts';
 import { defineStartReport } from './tools/start-report.ts';
 
-/** What the agent is made of. */
+/** The parts of the agent. */
 export interface SupportAgentOptions {
   book: OrderBook;
   model: SupportModel;
   /** Writes the monthly report in the background. */
   reporter: ReportAgent;
   store: SnapshotStore<SupportState>;
-  /** What is remembered of customers. */
+  /** The memory of customers. */
   memory: MemoryManager;
   background?: AgentConfig['background'];
 }
 
 export type SupportAgent = ReturnType<typeof defineSupportAgent>;
 
-/** The support agent: a model and its tools, a typed state, a store that keeps every turn, a window of what the model is sent of them, and a memory. */
+/** The support agent: a model and its tools, a typed state, a store of all turns, a context window, and a memory. */
 export function defineSupportAgent(
   ai: AgentsGenkit,
   { book, model, reporter, store, memory, background }: SupportAgentOptions,
 ) {
-  // What earlier conversations taught about the customer who is signed in.
+  // Facts from earlier conversations with the signed-in customer.
   const attached = memory.attach({
     scope: 'user',
     preload: { k: 5, maxTokens: 500 },
@@ -69,16 +69,16 @@ export function defineSupportAgent(
         tokenBudget(4_000),
       ],
     }),
-    // A turn that is stopped keeps the question and the words so far: it can be run again from there.
+    // A stopped turn keeps the question and the reply so far, and can be run again.
     onAbort: 'keep',
     background,
   });
 }
 
-/** What the prompt sees: the conversation's state, and what belongs to the user. */
+/** The state that the prompt reads: keys of the conversation and of the user. */
 type PromptState = SupportState & { 'user:style'?: Preferences['style'] };
 
-/** The prompt sees the state, so the model knows what was learned before, and on which branch. */
+/** The prompt contains the state, so the model has the knowledge of the current branch. */
 function instructions(book: OrderBook, state: PromptState | undefined, email: string | undefined): string {
   const customer = email ? `The customer who is signed in: ${email}.` : 'No customer is signed in.';
   const known = state?.customer
@@ -95,7 +95,7 @@ function instructions(book: OrderBook, state: PromptState | undefined, email: st
   ].join('\n');
 }
 
-/** Counts the customer's messages: a middleware may change the state as well as a tool may. A turn that is run again counts once. */
+/** Counts the customer's messages. Like a tool, a middleware may change the state. A turn that is run again counts once. */
 function countTurns(ai: AgentsGenkit): MiddlewareRef {
   const middleware = generateMiddleware({ name: 'countTurns' }, () => ({
     generate: (call, options, next) => {

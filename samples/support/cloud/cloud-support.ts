@@ -12,23 +12,23 @@ import { FirestoreOrderBook } from './firestore-order-book.ts';
 import type { CloudSettings } from './settings.ts';
 
 export interface CloudSupportOptions {
-  /** Where refunds and memories are kept. Ended by `close`, as the stores are. */
+  /** The database of refunds and memories. `close` terminates it, and closes the stores. */
   db: Firestore;
-  /** Where conversations are kept. */
+  /** The store of conversations. */
   store: SnapshotStore<SupportState>;
-  /** Where reports are kept. */
+  /** The store of reports. */
   reports: SnapshotStore<ReportState>;
   settings: CloudSettings;
-  /** How this instance looks for runs whose instances ended. Default: not at all. */
+  /** How this instance finds and takes over runs whose instances ended. Default: it does not. */
   recovering?: Pick<BackgroundOptions, 'recover' | 'recoverContexts'>;
 }
 
-/** The agents as an instance of many serves them. */
+/** The agents of one of many instances. */
 export async function defineCloudSupport({ db, store, reports, settings, recovering }: CloudSupportOptions) {
   const { geminiApiKey, offlinePaceMs, leaseMs } = settings;
   const model = geminiApiKey ? await geminiModel(geminiApiKey) : offlineModel(offlinePaceMs);
   const ai = genkit({ plugins: model.plugins });
-  // The same tenants as the conversations: each user's are learned from into their own memories.
+  // The same tenants as the conversations, so that memories of a user's conversations are in the user's own tenant.
   const memories = new FirestoreMemoryStore({ db, pathPrefix: byUser });
   const memory = customerMemory(ai, { store: memories, model, redact: async (text) => text });
   const agents = defineAgents(ai, {
@@ -50,7 +50,7 @@ export async function defineCloudSupport({ db, store, reports, settings, recover
   return { ai, agents, model, close };
 }
 
-/** A `snapshotPathPrefix` that gives each user conversations of their own. Refuses a caller who is not signed in. */
+/** A `snapshotPathPrefix` with a tenant for each user. Refuses a caller who is not signed in. */
 export const byUser: SnapshotPathPrefix = (options) => {
   const uid = options?.context?.auth?.['uid'] as unknown;
   if (typeof uid === 'string' && uid !== '') return uid;
@@ -61,9 +61,9 @@ export const byUser: SnapshotPathPrefix = (options) => {
 };
 
 /**
- * The context of a user's own requests, for what is done on their behalf without one.
+ * The same context as that of a user's own requests, for work on the user's behalf without a request.
  *
- * @param email Their e-mail address, once it is verified: it names their orders.
+ * @param email The verified e-mail address, which identifies the user's orders.
  */
 export function contextOf(uid: string, email?: string): ActionContext {
   return { auth: { uid, ...(email !== undefined && { email }) } };

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /**
- * Where the chat page is: beside the program that `scripts/pack-sample.mjs` made, else where `npm run build` puts it.
+ * The folder of the chat page: next to the program that `scripts/pack-sample.mjs` made, else the folder of `npm run build`.
  *
  * @param main The program's `import.meta.url`.
  */

@@ -2,10 +2,10 @@ import type { Firestore } from '@google-cloud/firestore';
 import orders from '../data/orders.json' with { type: 'json' };
 import { OrderBook, OrderListSchema, RefundSchema, type Order, type Refund } from '../agent/orders.ts';
 
-/** gRPC's code for a document that is there already. */
+/** gRPC's code for a document that already exists. */
 const ALREADY_EXISTS = 6;
 
-/** The orders of `data/orders.json`, with their refunds in Firestore: one document an order, for as many instances as there are. */
+/** The orders of `data/orders.json`, with their refunds in Firestore: one document an order, for any number of instances. */
 export class FirestoreOrderBook extends OrderBook {
   readonly #db: Firestore;
 
@@ -19,7 +19,7 @@ export class FirestoreOrderBook extends OrderBook {
     return found.exists ? { ...order, refund: RefundSchema.parse(found.data()) } : order;
   }
 
-  /** Of any number of instances that pay at the same time one makes the document: the others answer what it says. */
+  /** If several instances pay at the same time, one creates the document, and the others return its refund. */
   protected override async pay(order: Order, refund: Refund): Promise<Refund> {
     try {
       await this.#refundOf(order).create(refund);

@@ -1,19 +1,19 @@
 import { readMs, readOfflinePace, readPort } from '../read-env.ts';
 
-/** What a deployed support agent may be told by its environment. */
+/** Settings of a deployed support agent, from its environment. */
 export interface CloudSettings {
-  /** Cloud Run names it; functions don't listen themselves. */
+  /** Set by Cloud Run; functions don't listen themselves. */
   port: number;
   geminiApiKey?: string;
-  /** Between two words of the offline model, in ms. */
+  /** The pause between two words of the offline model, in ms. */
   offlinePaceMs: number;
-  /** How long a background run may be silent before another instance takes it over, in ms. */
+  /** The time without a heartbeat after which another instance takes a background run over, in ms. */
   leaseMs: number;
-  /** How long turns may go on after SIGTERM, in ms. Cloud Run kills the process 10 s after it: what is left is for saving. */
+  /** How long turns may continue after SIGTERM, in ms. Cloud Run kills the process 10 s after SIGTERM; the rest of the time is for saving. */
   graceMs: number;
 }
 
-/** @throws SetupError that names the setting that can't be used. */
+/** @throws SetupError that names the invalid setting. */
 export function readCloudSettings(env: NodeJS.ProcessEnv): CloudSettings {
   return {
     port: readPort(env, 8080),

@@ -9,36 +9,36 @@ import { noteWriter } from './offline-notes.ts';
 import { OFFLINE_MODEL, offlinePlugin } from './offline-model.ts';
 import { findOllamaModel, withoutStreaming, type OllamaChoice } from './ollama.ts';
 
-/** The model that answers, and how the page and the start-up text call it. */
+/** The model, and its label on the page and in the start-up text. */
 export interface SupportModel {
   kind: 'gemini' | 'ollama' | 'offline';
-  /** As the agent names it. */
+  /** The name for the agent. */
   name: string;
   label: string;
-  /** One sentence more, for the person who started the sample. */
+  /** Another sentence for the person who started the sample. */
   note?: string;
-  /** What Genkit needs to know the model. */
+  /** The Genkit plugin of the model. */
   plugins: (GenkitPlugin | GenkitPluginV2)[];
-  /** Middleware that this model needs. */
+  /** Middleware for this model. */
   use: MiddlewareRef[];
-  /** How the turns that are long past are summarized. Default: by the model itself. */
+  /** How old turns are summarized. Default: by the model itself. */
   summaries?: Pick<SummarizeOptions, 'model' | 'summarizer' | 'overlapTurns'>;
-  /** How, and how often, is learned what to remember of a customer. Default: by the model itself. */
+  /** How, and how often, facts about a customer are learned. Default: by the model itself. */
   memories?: Pick<MemoryManagerOptions, 'model' | 'extract' | 'generate'>;
 }
 
 type ModelConfig = Pick<Config, 'model' | 'geminiApiKey' | 'offlinePaceMs'>;
 
-/** A step of a report takes as long as so many words of the offline model. */
+/** The duration of a step of a report, in words of the offline model. */
 export const STEP_PACES = 50;
 
 const GEMINI_MODEL = 'gemini-2.5-flash';
 const SMALL_GEMINI_MODEL = 'gemini-2.5-flash-lite';
 
 /**
- * Gemini when there is a key, else a local Ollama that has a model which can use tools, else the offline stand-in.
+ * Gemini if there is a key, else a local Ollama with a model that can use tools, else the offline model.
  *
- * @throws SetupError when the model asked for by name is not to be had.
+ * @throws SetupError if the configured model is not available.
  */
 export async function chooseModel(config: ModelConfig): Promise<SupportModel> {
   const { model: wanted, geminiApiKey, offlinePaceMs } = config;
@@ -51,7 +51,7 @@ export async function chooseModel(config: ModelConfig): Promise<SupportModel> {
   throw new SetupError('MODEL is ollama, but no Ollama with a model that can use tools answers on 127.0.0.1:11434.');
 }
 
-/** @throws SetupError without a key. */
+/** @throws SetupError if there is no key. */
 export async function geminiModel(apiKey: string | undefined): Promise<SupportModel> {
   if (!apiKey) throw new SetupError('MODEL is gemini, but GEMINI_API_KEY is not set.');
   const { googleAI } = await import('@genkit-ai/google-genai');
@@ -78,7 +78,7 @@ export async function ollamaModel({ name, serverAddress }: OllamaChoice): Promis
   };
 }
 
-/** @param paceMs Between two words, in ms. */
+/** @param paceMs The pause between two words, in ms. */
 export function offlineModel(paceMs: number): SupportModel {
   return {
     kind: 'offline',
@@ -87,7 +87,7 @@ export function offlineModel(paceMs: number): SupportModel {
     note: 'It is a set of rules, not a language model. Set GEMINI_API_KEY, or start Ollama, for a real one.',
     plugins: [offlinePlugin(paceMs)],
     use: [],
-    // A note is of one turn: rules need to read no turn twice.
+    // Each note describes one turn, so the rules need no overlap.
     summaries: { summarizer: noteWriter(paceMs), overlapTurns: 0 },
     // Rules cost nothing.
     memories: { extract: findMemories, generate: { everyTurns: 1 } },

@@ -7,14 +7,14 @@ const WORTH_IT = [
   /\bI(?: have|'ve| just)? moved to\b/i,
   /\bmy (?:favou?rite|name|birthday|wife|husband|partner|son|daughter|children|kids|brother|sister|mother|father|dog|cat)\b/i,
 ];
-/** A question, or about remembering itself. */
+/** A question, or a sentence about remembering itself. */
 const NOT_WORTH_IT =
   /\?$|^\s*(?:do|does|did|what|who|where|when|why|how|which)\b|\bforget\b|\b(?:not|n't|never) remember\b/i;
 
 /** How a request to remember something begins: `Remember that ...`, `Please remember: ...`. */
 const REQUEST = /^\s*(?:please,?\s+)?remember(?:\s*[:,]\s*|\s+)(?:that\s+)?(?=\S)/i;
 
-/** What the customer asks to have remembered; `undefined` when they ask for something else. */
+/** The text that the customer wants to be remembered; `undefined` for another request. */
 export function askedToRemember(text: string): string | undefined {
   return REQUEST.test(text) ? text.replace(REQUEST, '') : undefined;
 }
@@ -22,12 +22,12 @@ export function askedToRemember(text: string): string | undefined {
 /** How a request to forget something begins: `Forget that ...`, `Please forget: ...`. */
 const FORGET_REQUEST = /^\s*(?:please,?\s+)?forget(?:\s*[:,]\s*|\s+)(?:that\s+)?(?=\S)/i;
 
-/** What the customer asks to have forgotten; `undefined` when they ask for something else. */
+/** The text that the customer wants to be forgotten; `undefined` for another request. */
 export function askedToForget(text: string): string | undefined {
   return FORGET_REQUEST.test(text) ? text.replace(FORGET_REQUEST, '') : undefined;
 }
 
-/** What is remembered of a sentence. A language model would put it in the third person. */
+/** The memory of a sentence. A language model would write it in the third person. */
 export function memoryOf(sentence: string): string {
   return `The customer says: "${sentence.trim().replace(/[.!]+$/, '')}."`;
 }
@@ -36,7 +36,7 @@ function isWorthIt(sentence: string): boolean {
   return !NOT_WORTH_IT.test(sentence) && WORTH_IT.some((pattern) => pattern.test(sentence));
 }
 
-/** Finds what is worth remembering by a rule: sentences in which customers say who they are, or what they like or always do. */
+/** Finds facts by rules: sentences in which customers say who they are, what they like, or what they always do. */
 export const findMemories: MemoryExtractor = ({ messages, positions }) =>
   messages.flatMap(({ role, content }, i) => {
     const sentences = content.flatMap(({ text = '' }) => text.split(/(?<=[.!?])\s+|\n+/));

@@ -5,14 +5,14 @@ import { planReply, type Plan } from './offline-rules.ts';
 
 export const OFFLINE_MODEL = 'support/offline';
 
-/** A language model is silent for as long as it takes to say this many words, before it says the first. */
+/** The pause before the first word, in words: a language model also needs time before its first word. */
 const SILENT_WORDS = 12;
 
 /**
- * A stand-in for a language model, for when there is none. It understands a few kinds of sentences by rules (`offline-rules.ts`), and says
- * so; everything around it is real: it asks for tools, gets their results, streams its reply, and counts tokens.
+ * A stand-in if no language model is available. It understands a few kinds of sentences by rules (`offline-rules.ts`), and its replies say so.
+ * Everything else is real: it calls tools, gets their results, streams its reply, and counts tokens.
  *
- * @param paceMs Between two words, in ms.
+ * @param paceMs The pause between two words, in ms.
  */
 export function offlinePlugin(paceMs: number): GenkitPluginV2 {
   return genkitPluginV2({
@@ -35,7 +35,7 @@ export function offlinePlugin(paceMs: number): GenkitPluginV2 {
   });
 }
 
-/** Word by word, as a language model would. */
+/** Streams word by word, like a language model. */
 function chunksOf({ content }: MessageData): Part[] {
   return content.flatMap((part): Part[] => part.text?.match(/\s*\S+/g)?.map((text) => ({ text })) ?? [part]);
 }
@@ -52,7 +52,7 @@ function usageOf(asked: readonly MessageData[], reply: MessageData) {
   return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens };
 }
 
-/** Four characters are about a token. */
+/** About four characters are a token. */
 function tokensOf(messages: readonly MessageData[]): number {
   return Math.ceil(JSON.stringify(messages.flatMap(({ content }) => content)).length / 4);
 }

@@ -3,17 +3,17 @@ import type { MessageData, Part } from 'genkit';
 import type { Summarizer } from 'genkitx-agents/context';
 import { textOf, type Outputs } from './offline-rules.ts';
 
-/** Says what the notes are, to the model and to the reader. */
+/** The title of the notes, for the model and the reader. */
 const TITLE =
   'Notes by the rules of the offline model, not by a language model. If they get long, only the newest stay.';
-/** Fewer than there are in most texts, so that the notes are not cut. */
+/** Fewer characters per token than in most texts, so that the notes are not cut. */
 const CHARACTERS_A_TOKEN = 3;
 const QUOTE_LENGTH = 90;
 
 /**
- * Summarizes a conversation by rules: for each turn one line that quotes what was asked, and says what the tools did or what was answered.
+ * Summarizes a conversation by rules: one line for each turn, with the quoted question, and the results of the tools or the reply.
  *
- * @param paceMs For each line, in ms.
+ * @param paceMs The time for each line, in ms.
  */
 export function noteWriter(paceMs: number): Summarizer {
   return async ({ previous, messages, maxTokens, abortSignal: signal }) => {
@@ -46,7 +46,7 @@ function noteOf(turn: readonly MessageData[]): string {
   return `- ${quote(textOf(turn[0]))} – ${done.length > 0 ? done.join('; ') : `answered ${quote(answered)}`}.`;
 }
 
-/** What a tool did, by its own words. */
+/** The result of a tool, in its own words. */
 function doneBy({ toolResponse }: Part): string | undefined {
   switch (toolResponse?.name) {
     case 'findOrder': {

@@ -8,10 +8,10 @@ import type { StartReportOutput } from '../agent/tools/start-report.ts';
 import { askedToForget, askedToRemember, memoryOf } from './offline-memories.ts';
 import { SAY, sayFound, sayListed, sayMemories, sayNoRefund, sayPolicy, sayRefunded } from './offline-words.ts';
 
-/** What the offline model does next: ask for a tool, or say something. */
+/** The next step of the offline model: call a tool, or reply. */
 export type Plan = { tool: string; ref: string; input: Record<string, string> } | { text: string };
 
-/** What a customer may want. */
+/** The kinds of requests of a customer. */
 export type Intent =
   | {
       kind: 'greeting' | 'help' | 'thanks' | 'policy' | 'report' | 'whichOrder' | 'whichRefund' | 'orders' | 'unclear';
@@ -24,7 +24,7 @@ export type Intent =
 
 type Messages = readonly MessageData[];
 
-/** What the tools answer. */
+/** The answers of the tools. */
 export interface Outputs {
   findOrder: FindOrderOutput;
   listOrders: ListOrdersOutput;
@@ -51,12 +51,12 @@ const ORDER = /\b(order|package|parcel|delivery|where|when|status|track|arrive)/
 export function planReply(messages: Messages): Plan {
   const start = messages.findLastIndex(({ role }) => role === 'user');
   const turn = messages.slice(start);
-  // A summary comes in front of the customer's message, or in the same one.
+  // A summary is before the customer's message, or in the same message.
   const data: MessageData = { role: 'user', content: turn[0]?.content.filter(isData) ?? [] };
   const intent = understand(textOf(turn[0]), [...messages.slice(0, start), data]);
   const step = (tool: string, input: Record<string, string>): Plan => ({
     tool,
-    // The model may be sent a part of the conversation, so nothing in it can be counted to name a request.
+    // The model may get only a part of the conversation, so the ref of a request can't be a count of messages.
     ref: randomUUID(),
     input,
   });
@@ -71,7 +71,7 @@ export function planReply(messages: Messages): Plan {
       return listed ? { text: sayListed(listed) } : step('listOrders', {});
     }
     case 'refund': {
-      // Looks before it pays.
+      // Looks the order up before it pays.
       const refunded = resultOf(turn, 'requestRefund');
       if (refunded) return { text: sayRefunded(refunded, intent.orderId) };
       const found = resultOf(turn, 'findOrder');
@@ -104,7 +104,7 @@ export function planReply(messages: Messages): Plan {
   }
 }
 
-/** @param before What was said earlier: it tells which order "it" is. */
+/** @param before Earlier messages, to find the order that "it" means. */
 export function understand(text: string, before: Messages): Intent {
   const orderId = /\b(\d{4})\b/.exec(text)?.[1];
 
@@ -133,25 +133,25 @@ export function understand(text: string, before: Messages): Intent {
   return { kind: /^\W*(hi|hello|hey|good (morning|evening|day))\b/i.test(text) ? 'greeting' : 'unclear' };
 }
 
-/** `Refund 1038, it came broken`: what follows the comma or the "because". */
+/** `Refund 1038, it came broken`: the text after the comma or the "because". */
 function reasonIn(text: string): string {
   return /(?:[,:;–-]\s+because|\bbecause|[,:;–-])\s+(.+?)[.!]*$/i.exec(text)?.[1] ?? 'not given';
 }
 
-/** How the instructions say that the customer wants to be answered. */
+/** The reply style in the instructions. */
 function styleIn(messages: Messages): 'brief' | 'full' {
   const instructions = textOf(messages.find(({ role }) => role === 'system'));
   return /^Reply style: brief\.$/m.test(instructions) ? 'brief' : 'full';
 }
 
-/** Reads the turn before, or the last of the notes that stand in its place. */
+/** Reads the previous turn, or the last note if notes replace it. */
 function wasAskedWhichRefund(before: Messages): boolean {
   const words = parts(before).map((part) => part.text ?? '');
   const lines = words.join('\n').split('\n');
   return lines.findLast((line) => line !== '' && !line.startsWith('['))?.includes(SAY.whichRefund) ?? false;
 }
 
-/** By the tools that were asked for; where the model is not sent them any more, by the instructions. */
+/** Read from the tool requests; if the request no longer contains them, from the instructions. */
 function lastOrder(before: Messages): string | undefined {
   const inputs = parts(before).map((part) => part.toolRequest?.input as { orderId?: string } | undefined);
   const instructions = textOf(before.find(({ role }) => role === 'system'));
@@ -160,7 +160,7 @@ function lastOrder(before: Messages): string | undefined {
   );
 }
 
-/** What a tool answered in this turn, of the type that its schema says. */
+/** The answer of a tool in this turn, with the type of its schema. */
 function resultOf<Tool extends keyof Outputs>(turn: Messages, tool: Tool): Outputs[Tool] | undefined {
   const part = parts(turn).findLast(({ toolResponse }) => toolResponse?.name === tool);
   return part?.toolResponse?.output as Outputs[Tool] | undefined;
@@ -170,7 +170,7 @@ function parts(messages: Messages) {
   return messages.flatMap(({ content }) => content);
 }
 
-/** What was said in the message, without what the context window added. */
+/** The text of the message, without the additions of the context window. */
 export function textOf(message: MessageData | undefined): string {
   return (message?.content ?? []).map((part) => (isData(part) ? '' : (part.text ?? ''))).join('');
 }

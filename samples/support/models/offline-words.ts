@@ -13,7 +13,7 @@ const EXAMPLES = `- Where is order **1042**?
 - **Forget** that I prefer express delivery.
 - **Forget me**.`;
 
-/** What the offline model says when no tool is needed. */
+/** The replies of the offline model without tools. */
 export const SAY = {
   greeting: `Hello! I am the offline stand-in for a language model: I follow simple rules, but the tools I use are real. Try:\n\n${EXAMPLES}`,
   help: `I can look up orders, list them, make refunds and write a report. I am not a language model, so keep it simple:\n\n${EXAMPLES}`,
@@ -62,7 +62,7 @@ export function sayRefunded({ outcome, refund, why }: RefundOutput, orderId: str
   return `Done: I refunded **${refund.amount}** for order **${orderId}**. ${receipt}`;
 }
 
-/** @param instructions The system message, which holds the policy. */
+/** @param instructions The system message, which contains the policy. */
 export function sayPolicy(instructions: string): string {
   return /^Refund policy: (.*)$/m.exec(instructions)?.[1] ?? 'I was not told the refund policy.';
 }

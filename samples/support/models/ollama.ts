@@ -12,7 +12,7 @@ export interface OllamaChoice {
 const TagsSchema = z.object({ models: z.array(z.object({ name: z.string() })) });
 const ShowSchema = z.object({ capabilities: z.array(z.string()).optional() });
 
-/** An installed model that can use tools, the most recently installed first; `undefined` when no Ollama answers or none can. */
+/** The most recently installed model that can use tools; `undefined` if no Ollama answers, or no model can. */
 export async function findOllamaModel(serverAddress = DEFAULT_ADDRESS): Promise<OllamaChoice | undefined> {
   try {
     const { models } = TagsSchema.parse(await ask(`${serverAddress}/api/tags`));
@@ -21,12 +21,12 @@ export async function findOllamaModel(serverAddress = DEFAULT_ADDRESS): Promise<
       if (capabilities?.includes('tools')) return { name, serverAddress };
     }
   } catch {
-    // Nothing there, or something that is not Ollama.
+    // No server answers, or it is not Ollama.
   }
   return undefined;
 }
 
-/** The Ollama plugin drops tool requests when it streams, so its replies are asked for whole and passed on as one chunk. */
+/** The Ollama plugin drops tool requests when it streams. So this requests whole replies, and passes each on as one chunk. */
 export function withoutStreaming(): MiddlewareRef {
   const middleware = generateMiddleware({ name: 'withoutStreaming' }, () => ({
     model: async (request, options, next) => {

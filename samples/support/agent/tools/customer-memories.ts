@@ -6,7 +6,7 @@ const OutputSchema = z.object({ memories: z.array(z.object({ memory: z.string(),
 
 export type ShowMemoriesOutput = z.infer<typeof OutputSchema>;
 
-/** Lists all that is remembered of the customer who is signed in, with the reason for each. */
+/** Lists all memories of the signed-in customer, with the reason for each. */
 export function defineShowMemories(ai: AgentsGenkit, memory: MemoryManager) {
   return ai.defineTool(
     {
@@ -28,7 +28,7 @@ export function defineShowMemories(ai: AgentsGenkit, memory: MemoryManager) {
   );
 }
 
-/** Forgets all that is remembered of the customer who is signed in. What was said until now is not learned again. */
+/** Removes all memories of the signed-in customer. Earlier messages are not learned again. */
 export function defineForgetCustomer(ai: AgentsGenkit, memory: MemoryManager) {
   return ai.defineTool(
     {

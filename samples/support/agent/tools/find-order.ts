@@ -13,7 +13,7 @@ const OutputSchema = z.object({ order: OrderViewSchema.optional(), problem: z.st
 
 export type FindOrderOutput = z.infer<typeof OutputSchema>;
 
-/** Looks up one order of the customer who is signed in. */
+/** Looks up one order of the signed-in customer. */
 export function defineFindOrder(ai: AgentsGenkit, book: OrderBook) {
   return ai.defineTool(
     {

@@ -13,7 +13,7 @@ const OutputSchema = z.object({
 
 export type ListOrdersOutput = z.infer<typeof OutputSchema>;
 
-/** Lists the orders of the customer who is signed in. */
+/** Lists the orders of the signed-in customer. */
 export function defineListOrders(ai: AgentsGenkit, book: OrderBook) {
   return ai.defineTool(
     {

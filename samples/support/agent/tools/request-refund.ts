@@ -19,7 +19,7 @@ const OutputSchema = z.object({
 export type RefundInput = z.infer<typeof InputSchema>;
 export type RefundOutput = z.infer<typeof OutputSchema>;
 
-/** What is asked before money goes out. The page shows it on a card with Approve and Reject. */
+/** The question before a refund. The page shows it on a card with Approve and Reject. */
 export type RefundQuestion = {
   orderId: string;
   amount: string;
@@ -48,7 +48,7 @@ export function defineRequestRefund(ai: AgentsGenkit, book: OrderBook) {
       const decision = decideRefund(order);
       if (!decision.allowed) return { outcome: 'refused', why: decision.why };
       if (!resumed) {
-        // What was true in an earlier turn may not be so any more: the question is about what was looked up in this one.
+        // The order may have changed since an earlier turn, so the question uses the lookup of this turn.
         const lookedUp = (scratchpad().get('temp:lookedUp') ?? []) as string[];
         if (!lookedUp.includes(order.id)) {
           return { outcome: 'refused', why: 'Look the order up first (findOrder), then ask for the refund again.' };
@@ -73,7 +73,7 @@ function questionAbout(order: Order, reason: string, book: OrderBook): RefundQue
   };
 }
 
-/** Notes the refund in the state and leaves the receipt, an artifact: a named document that belongs to the conversation. */
+/** Stores the refund in the state, and the receipt as an artifact: a named document of the conversation. */
 function keepReceipt(ai: AgentsGenkit, order: Order, book: OrderBook): RefundOutput['refund'] {
   const { refund } = order;
   if (!refund) throw new Error(`Order ${order.id} was not refunded.`);

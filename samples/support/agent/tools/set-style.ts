@@ -2,7 +2,7 @@ import type { AgentsGenkit } from 'genkitx-agents';
 import { PreferencesSchema } from '../state.ts';
 import { scratchpad } from './remember.ts';
 
-/** Keeps how the customer wants to be answered, in this conversation and all others. */
+/** Stores the reply style that the customer prefers, for this conversation and all others. */
 export function defineSetStyle(ai: AgentsGenkit) {
   return ai.defineTool(
     {

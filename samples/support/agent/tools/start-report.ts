@@ -6,7 +6,7 @@ const OutputSchema = z.object({ reportId: z.string().describe('Where the report 
 
 export type StartReportOutput = z.infer<typeof OutputSchema>;
 
-/** Starts another agent in the background. The conversation goes on while the report is written. */
+/** Starts another agent in the background. The conversation continues while the report is written. */
 export function defineStartReport(ai: AgentsGenkit, reporter: ReportAgent) {
   return ai.defineTool(
     {
