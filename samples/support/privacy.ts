@@ -8,19 +8,19 @@ import { envelope, localKeys, piiRules, redacting, redactText } from 'genkitx-ag
 import { prepareFolder } from './config.ts';
 import { SetupError } from './setup-error.ts';
 
-/** How conversations are kept. */
+/** How conversations are stored. */
 export interface Keeping {
   openStore<S>(folder: string): SnapshotStore<S> & RecordStore;
   openMemories(folder: string): MemoryStore;
-  /** What the shop may write down of a text that was said. */
+  /** Returns the part of a message that the shop may store. */
   redact: (text: string) => Promise<string>;
   /** Lines for the person who started the sample. */
   notes: string[];
 }
 
-/** @param keyFile The one that {@link keepPrivately} would use. */
+/** @param keyFile The key file of {@link keepPrivately}. */
 export function keepInClear(keyFile: string): Keeping {
-  const hint = `off. Conversations that were encrypted with ${keyFile} can be read with PRIVACY=on only`;
+  const hint = `off. Conversations that were encrypted with ${keyFile} can be read only with PRIVACY=on`;
   return {
     openStore: (folder) => new FileSessionStore(folder),
     openMemories: (folder) => new FileMemoryStore(folder),
@@ -30,9 +30,9 @@ export function keepInClear(keyFile: string): Keeping {
 }
 
 /**
- * Personal data is replaced before it is written, and the rest is encrypted with the key in `keyFile`, which is made when it is not there.
+ * Replaces personal data before it is written, and encrypts the rest with the key in `keyFile`. Makes the key if the file is missing.
  *
- * @throws SetupError when the key file can't be used.
+ * @throws SetupError if the key file can't be used.
  */
 export async function keepPrivately(keyFile: string): Promise<Keeping> {
   const isNew = await makeKeyFile(keyFile);
@@ -41,7 +41,7 @@ export async function keepPrivately(keyFile: string): Promise<Keeping> {
   const encryption = envelope({ keys: localKeys(secret) });
   return {
     openStore: <S>(folder: string) => redacting(new FileSessionStore<S>(folder, { encryption }), { rules, secret }),
-    // What is to be remembered is redacted before it gets there.
+    // Memories are redacted before they get here.
     openMemories: (folder) => new FileMemoryStore(folder, { encryption }),
     redact: async (text) => (await redactText(text, rules)).value,
     notes: [
@@ -51,7 +51,7 @@ export async function keepPrivately(keyFile: string): Promise<Keeping> {
   };
 }
 
-/** Answers whether there was none. Of processes that start at once one makes it, and none reads half of it. */
+/** Returns whether it made the key. If several processes start at once, one makes the key, and all read the complete key. */
 async function makeKeyFile(keyFile: string): Promise<boolean> {
   if (existsSync(keyFile)) return false;
   prepareFolder(dirname(keyFile), 'KEY_FILE');
@@ -79,11 +79,11 @@ async function readKeyFile(keyFile: string): Promise<Buffer> {
   const text = await readFile(keyFile, 'utf8').catch(({ message }: Error) => {
     throw new SetupError(`The key file '${keyFile}' can't be read: ${message}; name another with KEY_FILE.`);
   });
-  // Windows has no such permissions.
+  // Windows does not have these permissions.
   if (process.platform !== 'win32' && ((await stat(keyFile)).mode & 0o077) !== 0) {
     throw new SetupError(`Other users can read the key file '${keyFile}'; run 'chmod 600' on it, then start again.`);
   }
   const secret = Buffer.from(text, 'base64');
   if (secret.length >= 32) return secret;
-  throw new SetupError(`'${keyFile}' holds no key of at least 32 bytes in base64; name another file with KEY_FILE.`);
+  throw new SetupError(`'${keyFile}' does not contain a key of at least 32 bytes in base64; name another file with KEY_FILE.`);
 }

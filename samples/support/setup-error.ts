@@ -1,2 +1,2 @@
-/** Something about how the sample was started is wrong. Its message is one sentence for the person who started it. */
+/** The sample can't start with these settings. The message is one sentence for the person who started it. */
 export class SetupError extends Error {}

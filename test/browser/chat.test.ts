@@ -207,7 +207,7 @@ describePage('the chat page', (setting) => {
     await page.getByText('How can we help?').waitFor();
     await page.waitForFunction(() => document.querySelectorAll('.session').length === 1);
     await page.goBack();
-    await page.getByText('There is no such conversation any more.').waitFor();
+    await page.getByText('This conversation no longer exists.').waitFor();
   });
 
   it('renames a conversation, where the store keeps titles', async () => {

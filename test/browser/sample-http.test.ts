@@ -358,7 +358,7 @@ describe('a start that can not work gets one sentence', () => {
     await withFolder(async (folder) => {
       const file = join(folder, 'orders.json');
       await writeFile(file, '{"orders": [');
-      const sentence = `'${file}' holds no list of orders; delete it to start again with the orders of the sample.`;
+      const sentence = `'${file}' does not contain a list of orders; delete it to start again with the orders of the sample.`;
       expect(await refusal({ MODEL: 'offline', PORT: '0', DATA_DIR: folder })).toBe(sentence);
       expect(await readFile(file, 'utf8')).toBe('{"orders": [');
     });

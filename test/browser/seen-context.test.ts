@@ -95,7 +95,7 @@ describePage('what the model saw', (setting) => {
 
     const ben = await setting.open({ url, place: new URL(page.url()).hash });
     await signIn(ben, 'ben@example.com');
-    await ben.page.getByText('There is no such conversation any more.').waitFor();
+    await ben.page.getByText('This conversation no longer exists.').waitFor();
     expect(await ben.page.getByText(SUMMARY).count()).toBe(0);
     expect([...ana.complaints, ...ben.complaints]).toEqual([]);
   });

@@ -4,7 +4,7 @@ import { defineConfig } from 'vite';
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
 
-/** Builds the chat page into `dist/support-page`, where the sample's server finds it. */
+/** Builds the chat page into `dist/support-page`, which the sample's server serves. */
 export default defineConfig({
   root: path('.'),
   base: './',

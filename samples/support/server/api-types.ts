@@ -1,7 +1,7 @@
-/** What the page gets from the server besides the agents themselves. Types only, shared by both. */
+/** The data that the page gets from the server besides the agents. Only types, used by both. */
 import type { ContextReport, ModelUsage, SessionSummary, SnapshotMetadata } from 'genkitx-agents';
 
-/** What was said in the turn that a snapshot closes. */
+/** A preview of the turn that a snapshot ends. */
 export interface Preview {
   /** The conversation's first message. */
   title: string;
@@ -9,7 +9,7 @@ export interface Preview {
   asked: string;
   /** Names of the tools that the turn used. */
   tools: string[];
-  /** How many messages the customer had sent: 0 in the snapshot that begins a conversation. */
+  /** The number of the customer's messages so far: 0 in the snapshot that begins a conversation. */
   turn: number;
   /** A question waits for an answer. */
   isWaiting: boolean;
@@ -17,7 +17,7 @@ export interface Preview {
 
 export type SessionItem = SessionSummary & { title: string; isWaiting: boolean };
 
-/** `GET api/sessions?cursor=<nextCursor of the page before>`: the newest first. */
+/** `GET api/sessions?cursor=<nextCursor of the previous page>`: the newest first. */
 export interface SessionList {
   items: SessionItem[];
   nextCursor?: string;
@@ -31,7 +31,7 @@ export interface BegunSession {
 /** One node of a session's tree. */
 export type SnapshotNode = Pick<SnapshotMetadata, 'snapshotId' | 'parentId' | 'createdAt' | 'status'> & {
   preview: Preview;
-  /** What the turn's model calls used. */
+  /** The usage of the turn's model calls. */
   usage?: ModelUsage;
 };
 
@@ -40,11 +40,11 @@ export interface SnapshotList {
   items: SnapshotNode[];
 }
 
-/** `GET api/context?snapshotId=<snapshotId>`: what the model saw in the turn that the snapshot closes. */
+/** `GET api/context?snapshotId=<snapshotId>`: what the model saw in the turn that the snapshot ends. */
 export interface SeenContext {
-  /** Optional: nothing was kept, say of a turn that was stopped before the model was called. */
+  /** Optional: missing for example if the turn was stopped before the model was called. */
   report?: ContextReport;
-  /** The summary that the model was sent. Optional: it was sent none, or it is gone. */
+  /** The summary that the model got. Optional: missing if it got none, or if the summary was removed. */
   summary?: {
     text: string;
     /** The model that wrote it; `custom` for a function. */
@@ -53,21 +53,21 @@ export interface SeenContext {
   };
 }
 
-/** How a caller becomes known: `GET api/sign-in`, which anybody may ask. */
+/** How a caller signs in: `GET api/sign-in`, which every caller may request. */
 export type SignIn =
   | { kind: 'none' }
-  /** By an API key. */
+  /** With an API key. */
   | { kind: 'key' }
-  /** By Firebase Authentication, of the project with this web API key. */
+  /** With Firebase Authentication, in the project with this web API key. */
   | { kind: 'firebase'; apiKey: string };
 
 /** The first event of `GET api/events`. */
 export interface ServerHello {
   type: 'hello';
   model: { kind: 'gemini' | 'ollama' | 'offline'; label: string; note?: string };
-  /** The e-mail address of who is signed in. */
+  /** The e-mail address of the signed-in user. */
   customer?: string;
-  /** Whether the store keeps a session's title. */
+  /** Whether the store keeps titles of sessions. */
   canRename: boolean;
 }
 

@@ -1,4 +1,4 @@
-// Express 5 hands what an async handler throws to the error handler.
+// Express 5 passes errors of an async handler to the error handler.
 // oxlint-disable oxc/no-async-endpoint-handlers
 import { Router } from 'express';
 import { UserFacingError } from 'genkit';
@@ -8,7 +8,7 @@ import type { SupportAgent } from '../agent/support-agent.ts';
 import type { SeenContext } from './api-types.ts';
 import { contextOf, parameter, wrong } from './callers.ts';
 
-/** What the model saw at a turn: the counts that are kept with its snapshot, and the text of the summary that they name. */
+/** What the model saw in a turn: the counts that are stored with its snapshot, and the text of the summary that they name. */
 export function contextApi(support: SupportAgent, records: RecordStore): Router {
   const router = Router();
 
@@ -16,7 +16,7 @@ export function contextApi(support: SupportAgent, records: RecordStore): Router 
     const snapshotId = parameter(request, 'snapshotId');
     if (snapshotId === undefined) throw wrong('snapshotId is missing: name the turn with ?snapshotId=...');
     const context = contextOf(response);
-    // The agent, not the store, knows whose session it is: for other users there is no such snapshot.
+    // Read with the agent, because the store does not check the owner: for other users the snapshot does not exist.
     const snapshot = await support.getSnapshot({ snapshotId }, { context, metadataOnly: true });
     if (!snapshot) throw new UserFacingError('NOT_FOUND', 'There is no such turn.');
     const { sessionId, contextReport: report } = snapshot;

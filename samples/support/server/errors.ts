@@ -5,14 +5,14 @@ export const notFound: RequestHandler = (request, response) => {
   response.status(404).json({ status: 'NOT_FOUND', message: `There is nothing at ${request.method} ${request.path}.` });
 };
 
-/** Mistakes of the caller, found by the store, this server's own code or Express: the caller is told, and the log is not. */
+/** Mistakes of the caller, found by the store, this server's code or Express. They are sent to the caller, and not logged. */
 export const callersError: ErrorRequestHandler = (error, _request, response, next) => {
   const { status, code, message } = mistake(error) ?? {};
   if (!code || response.headersSent) next(error);
   else response.status(code).json({ status, message });
 };
 
-/** What went wrong is for the log; the caller learns only that something did. */
+/** Logs the error. The caller only gets a general message. */
 export const internalError: ErrorRequestHandler = (error, _request, response, next) => {
   console.error(error);
   if (response.headersSent) next(error);

@@ -4,8 +4,8 @@ import type { ServerEvent, ServerHello } from './api-types.ts';
 import type { SessionChanges } from './session-changes.ts';
 
 /**
- * Server-sent events, one open stream a page. They tell the page that the server is there, by ending that it is not, and which of the caller's
- * sessions change.
+ * Server-sent events, one open stream a page. The stream notifies the page of changes of the caller's sessions; its end shows that the server
+ * is away.
  */
 export class EventStreams {
   readonly #changes: SessionChanges;

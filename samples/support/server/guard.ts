@@ -2,9 +2,9 @@ import type { RequestHandler } from 'express';
 import { isLoopback } from '../config.ts';
 
 /**
- * The page may use what this server serves, and nothing else.
+ * The page may only use resources of this server.
  *
- * @param services Addresses that it may call besides: those by which one signs in.
+ * @param services Other addresses that it may call: the sign-in services.
  */
 export function securityHeaders(services: readonly string[] = []): RequestHandler {
   const policy = [
@@ -31,8 +31,8 @@ export function securityHeaders(services: readonly string[] = []): RequestHandle
 }
 
 /**
- * There is no log-in, so what keeps other web sites out is this: a page of another origin may not call us, and while only this machine can
- * reach us, no name but this machine's own may be used for us (which defeats DNS rebinding).
+ * Keeps other web sites out, because the sample has no login. It refuses pages of another origin. While only this machine can reach the
+ * server, it also refuses all host names except this machine's own (against DNS rebinding).
  */
 export function refuseStrangers(host: string): RequestHandler {
   return (request, response, next) => {

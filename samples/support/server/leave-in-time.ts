@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { handOverRuns, type AgentsGenkit } from 'genkitx-agents';
 
-/** What was stopped is saved, and its callers are told; how long that may take, in ms. */
+/** The time for saving stopped turns and answering their callers, in ms. */
 const SAVING_MS = 2_000;
 
-/** The requests that are being answered. */
+/** Counts the requests that are being answered. */
 export class OpenRequests {
   readonly #open = new Set<ServerResponse>();
 
@@ -14,7 +14,7 @@ export class OpenRequests {
     response.once('close', () => this.#open.delete(response));
   }
 
-  /** Resolves when all are answered, those that came meanwhile too. */
+  /** Resolves when all are answered, including requests that arrive meanwhile. */
   async answered(): Promise<void> {
     for (const response of this.#open) await once(response, 'close');
   }
@@ -23,15 +23,15 @@ export class OpenRequests {
 export interface LeaveOptions {
   ai: AgentsGenkit;
   requests: OpenRequests;
-  /** Given to the agents' router: stops the turns whose callers wait. */
+  /** For the agents' router: stops the turns whose callers wait. */
   stop: AbortController;
-  /** How long what runs may go on, in ms. */
+  /** How long running turns may continue, in ms. */
   graceMs: number;
 }
 
 /**
- * What an instance does that is told to end. Turns go on for `graceMs`. Then those whose callers wait are stopped, and the callers told; those
- * in the background are handed over to the other instances. When this answers, the store can be closed.
+ * Ends an instance. Running turns continue for `graceMs`. Then turns whose callers wait are stopped and answered, and background runs are
+ * handed over to other instances. After this returns, the store can be closed.
  */
 export async function leaveInTime({ ai, requests, stop, graceMs }: LeaveOptions): Promise<void> {
   const stopping = setTimeout(() => stop.abort(), graceMs);

@@ -8,7 +8,7 @@ export interface Address {
   port: number;
 }
 
-/** @throws SetupError when `host` and `port` can't be listened on. */
+/** @throws SetupError if the server can't listen on `host` and `port`. */
 export async function listen(server: Server, { host, port }: Address): Promise<AddressInfo> {
   server.listen(port, host);
   try {

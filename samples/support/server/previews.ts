@@ -4,19 +4,19 @@ import type { SupportState } from '../agent/state.ts';
 import type { Preview } from './api-types.ts';
 
 const LENGTH = 120;
-/** A preview is some hundred bytes. */
+/** A preview has a few hundred bytes. */
 const KEPT = 20_000;
-/** A preview costs a state, which can be large: no more than this many are in memory at a time for one request. */
+/** A preview needs a whole state, which can be large: one request has at most this many in memory at a time. */
 const READ_AT_ONCE = 4;
-/** So that a request for a very long conversation is answered soon; the next one reads on where this one ended. */
+/** Limits the time of a request for a very long conversation; the next request continues from there. */
 const READ_AT_MOST = 500;
 
-/** Of a snapshot that can't be read, or was not read yet. */
+/** For a snapshot that can't be read, or was not read yet. */
 export const NO_PREVIEW: Preview = { title: '', asked: '', tools: [], turn: 0, isWaiting: false };
 
 /**
- * One line about a snapshot. Lists of snapshots come without their states, so each state is read once; a snapshot that is settled does not
- * change any more, and its line is kept.
+ * One line about a snapshot. Lists of snapshots have no states, so each state is read once. A terminal snapshot does not change any more, so
+ * its line is cached.
  */
 export class Previews {
   readonly #store: SnapshotStore<SupportState>;
@@ -28,7 +28,7 @@ export class Previews {
 
   /**
    * @param snapshotIds The most wanted first.
-   * @returns What is known of them, by id: of very many, not all at first.
+   * @returns The known previews, by id. For very many snapshots, the first calls do not return all.
    */
   async of(snapshotIds: readonly string[], context?: ActionContext): Promise<ReadonlyMap<string, Preview>> {
     const found = new Map<string, Preview>();
@@ -38,7 +38,7 @@ export class Previews {
       if (kept) found.set(id, kept);
       else missing.push(id);
     }
-    // The readers share the iterator: each takes the next id that none has taken.
+    // The readers share the iterator: each takes the next unread id.
     const ids = missing.slice(0, READ_AT_MOST).values();
     const read = async () => {
       for (const id of ids) found.set(id, await this.#read(id, context));
@@ -48,7 +48,7 @@ export class Previews {
   }
 
   async #read(snapshotId: string, context?: ActionContext): Promise<Preview> {
-    // One that can't be read must not hide the others.
+    // An unreadable snapshot must not hide the others.
     const snapshot = await this.#store.getSnapshot({ snapshotId, context }).catch(() => undefined);
     if (!snapshot) return NO_PREVIEW;
     const preview = describe(snapshot.state?.messages ?? []);
@@ -63,7 +63,7 @@ export class Previews {
   }
 }
 
-/** Two users may have snapshots of one id. */
+/** Two users may have snapshots with the same id. */
 function keyOf(snapshotId: string, context: ActionContext | undefined): string {
   return JSON.stringify([snapshotId, (context?.auth as { uid?: string } | undefined)?.uid]);
 }

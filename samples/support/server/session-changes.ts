@@ -2,11 +2,11 @@ import { EventEmitter } from 'node:events';
 import type { ActionContext } from 'genkit';
 import type { SnapshotStore } from 'genkitx-agents';
 
-/** Says which sessions change, to those whose sessions they are. It knows what this process saves. */
+/** Notifies the owners of changed sessions. It notices only the saves of this process. */
 export class SessionChanges {
   readonly #emitter = new EventEmitter().setMaxListeners(0);
 
-  /** Notices from now on what `store` saves. */
+  /** Observes the saves of `store` from now on. */
   follow<State>(store: SnapshotStore<State>): void {
     const save = store.saveSnapshot.bind(store);
     store.saveSnapshot = async (snapshotId, mutator, options) => {
@@ -25,7 +25,7 @@ export class SessionChanges {
     };
   }
 
-  /** Calls `listener` for each change of a session of the caller; what it answers ends that. */
+  /** Calls `listener` for each change of a session of the caller. Returns a function that ends this. */
   listen(context: ActionContext, listener: (sessionId: string) => void): () => void {
     const user = userOf(context);
     this.#emitter.on(user, listener);

@@ -1,4 +1,4 @@
-// Express 5 hands what an async handler throws to the error handler.
+// Express 5 passes errors of an async handler to the error handler.
 // oxlint-disable oxc/no-async-endpoint-handlers
 import { json, Router, type Request } from 'express';
 import type { ActionContext } from 'genkit';
@@ -10,14 +10,14 @@ import { contextOf, parameter, wrong } from './callers.ts';
 import { NO_PREVIEW, Previews } from './previews.ts';
 
 /**
- * What a page of conversations needs besides the agent: lists, straight from the store, of the caller's own conversations. Ids are query
- * parameters: `.` and `..` are good names for a session, and a browser takes them out of a path.
+ * The routes for a page of conversations besides the agent: lists of the caller's own conversations, directly from the store. Ids are query
+ * parameters: `.` and `..` are valid session ids, and a browser removes them from a path.
  */
 export function sessionsApi(support: SupportAgent, store: SnapshotStore<SupportState>): Router {
   const router = Router();
   const previews = new Previews(store);
 
-  /** The latest snapshot of a conversation. The agent, not the store, knows whose it is: for other users there is no such conversation. */
+  /** The latest snapshot of a conversation. Read with the agent, because the store does not check the owner. */
   const leafOf = async (sessionId: string, context: ActionContext): Promise<SnapshotMetadata | undefined> => {
     const leaf = await store.getSnapshotMetadata({ sessionId, context });
     if (!leaf) return undefined;
@@ -44,7 +44,7 @@ export function sessionsApi(support: SupportAgent, store: SnapshotStore<SupportS
     const { sessionId } = (request.body ?? {}) as { sessionId?: unknown };
     if (typeof sessionId !== 'string') throw wrong('sessionId is missing: name the new conversation in the body.');
     const context = contextOf(response);
-    // In the first snapshot nothing was said: then the first message too has a snapshot that another branch can begin at.
+    // The first snapshot has no messages, so that a branch can also begin before the first message.
     if (!(await leafOf(sessionId, context))) {
       const owner = { appName: 'support', userId: userOf(context) };
       await new SessionService(store).createSession({ ...owner, sessionId, state: { ...NOTHING_KNOWN }, context });
@@ -76,9 +76,9 @@ export function sessionsApi(support: SupportAgent, store: SnapshotStore<SupportS
     const isThere = await leafOf(sessionId, context);
     const snapshots = isThere ? await allSnapshots(store, sessionId, context) : [];
     const found = await previews.of(snapshots.map(({ snapshotId }) => snapshotId).toReversed(), context);
-    // Not the whole of each: the error of a turn that failed is for the log.
+    // Only some members: the error of a failed turn is for the log.
     const items = snapshots.map(({ snapshotId, parentId, createdAt, status, ...more }) => {
-      // What the turn's model calls used; the type of a snapshot is Genkit's, and does not know it.
+      // Not in the type of a snapshot, which is Genkit's.
       const { usage } = more as Pick<SnapshotNode, 'usage'>;
       const preview = found.get(snapshotId) ?? NO_PREVIEW;
       return { snapshotId, parentId, createdAt, status, preview, ...(usage && { usage }) };
@@ -89,7 +89,7 @@ export function sessionsApi(support: SupportAgent, store: SnapshotStore<SupportS
   return router;
 }
 
-/** The user id of the caller. The server's context provider names one in every context. */
+/** The user id of the caller. Every context of the server's context provider has one. */
 function userOf({ auth }: ActionContext): string {
   return (auth as { uid: string }).uid;
 }

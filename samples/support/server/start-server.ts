@@ -8,33 +8,33 @@ import { leaveInTime, OpenRequests } from './leave-in-time.ts';
 import { listen, type Address } from './listen.ts';
 import { supportApp, type Serving } from './support-app.ts';
 
-/** Where `npm run build` puts the chat page. */
+/** The folder of the built chat page, from `npm run build`. */
 const PAGE = fileURLToPath(new URL('../../../dist/support-page', import.meta.url));
 
 export interface ServerOptions extends Omit<Serving, 'context'>, Address {
   ai: AgentsGenkit;
   /** The e-mail address of the customer who uses the page. */
   customer: string;
-  /** How long turns may go on once the server is asked to stop, in ms. Default: 3,000. */
+  /** How long running turns may continue when the server stops, in ms. Default: 3,000. */
   graceMs?: number;
 }
 
 export interface RunningServer {
   /** `http://127.0.0.1:3400` */
   url: string;
-  /** Takes no new requests, gives running turns a moment, then stops and keeps them. */
+  /** Refuses new requests, waits a moment for running turns, then stops and keeps them. */
   stop(): Promise<void>;
 }
 
-/** @throws SetupError when `host` and `port` can't be listened on. */
+/** @throws SetupError if the server can't listen on `host` and `port`. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { ai, customer, host, port, graceMs = 3_000, ...serving } = options;
   const requests = new OpenRequests();
   const stop = new AbortController();
   const { app, events } = supportApp({
     ...serving,
-    // The sample is for one person on one machine, so everyone who gets here is that person. A server for others finds out who is calling,
-    // from the request's headers say, and throws when it can't.
+    // The sample is for one person on one machine, so every caller is this person. A server for several users must identify the caller, for
+    // example from the request's headers, and throw if it can't.
     context: () => ({ auth: { uid: customerId(customer), email: customer } }),
     signIn: { kind: 'none' },
     pageFolder: PAGE,

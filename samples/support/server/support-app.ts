@@ -18,24 +18,24 @@ import type { OpenRequests } from './leave-in-time.ts';
 import { SessionChanges } from './session-changes.ts';
 import { sessionsApi } from './sessions-api.ts';
 
-/** What is served: the same on one machine and in the cloud. */
+/** The served parts, the same on one machine and in the cloud. */
 export interface Serving {
   agents: { support: SupportAgent; reporter: ReportAgent };
-  /** The support agent's. */
+  /** The store of the support agent. */
   store: SnapshotStore<SupportState> & RecordStore;
-  /** Says who is calling, and throws for who may not. */
+  /** Returns the context of the caller; throws to refuse the caller. */
   context: ContextProvider;
   model: ServerHello['model'];
 }
 
 export interface SupportAppOptions extends Serving {
   signIn: SignIn;
-  /** Where the page was built. */
+  /** The folder of the built page. */
   pageFolder: string;
-  /** Comes before all else. */
+  /** Runs before all other handlers. */
   guard?: RequestHandler;
   requests: OpenRequests;
-  /** Aborts when the server has to end: the turns that run are stopped and kept. */
+  /** Aborts when the server must end: running turns are stopped and kept. */
   stop: AbortSignal;
 }
 
@@ -57,7 +57,7 @@ export function supportApp(options: SupportAppOptions): { app: Express; events: 
   });
 
   app.get('/api/sign-in', (_request, response) => void response.json(signIn));
-  // A page that is loaded again, or lost its connection, goes on with the turn that runs.
+  // A page that is reloaded, or lost its connection, continues with the running turn.
   const streamManager = new InMemoryStreamManager();
   app.use('/api', agentRouter(agents, { context, streamManager, stopSignal: stop }));
   app.use('/api', authenticate(context), sessionsApi(agents.support, store), contextApi(agents.support, store));
@@ -77,7 +77,7 @@ export function supportApp(options: SupportAppOptions): { app: Express; events: 
   return { app, events };
 }
 
-/** Where Firebase Authentication answers. */
+/** The addresses of Firebase Authentication. */
 const SIGN_IN_SERVICES = ['https://identitytoolkit.googleapis.com', 'https://securetoken.googleapis.com'];
 
 const pageMissing: RequestHandler = (request, response, next) => {

@@ -2,7 +2,7 @@ import { useId } from 'react';
 import type { AgentInterrupt } from 'genkitx-agents/client';
 import type { RefundInput, RefundOutput, RefundQuestion } from '../../../agent/tools/request-refund.ts';
 
-/** What the tool `requestRefund` asks. */
+/** The question of the tool `requestRefund`. */
 export type RefundInterrupt = AgentInterrupt<RefundInput, RefundOutput, RefundQuestion>;
 
 interface Props {
@@ -11,7 +11,7 @@ interface Props {
   onDecide: (isApproved: boolean) => void;
 }
 
-/** What will happen, before it happens. */
+/** Shows the refund before it is made. */
 export function ApprovalCard({ refund: { question }, isDecided, onDecide }: Props) {
   const id = useId();
   if (!question) return undefined;

@@ -8,7 +8,7 @@ interface Props {
   onAnswer: (answers: (ToolRequestPart | ToolResponsePart)[]) => void;
 }
 
-/** The questions that the agent waits on. All of them are answered together. */
+/** The questions that wait for an answer. All are answered together. */
 export function Approvals({ questions, onAnswer }: Props) {
   const [decisions, setDecisions] = useState<ReadonlyMap<number, boolean>>(new Map());
 
@@ -35,7 +35,7 @@ export function Approvals({ questions, onAnswer }: Props) {
   );
 }
 
-/** The one tool of the agent that asks. */
+/** The only tool of the agent that asks. */
 function isRefund(question: AgentInterrupt): question is RefundInterrupt {
   return question.name === 'requestRefund' && question.question !== undefined;
 }

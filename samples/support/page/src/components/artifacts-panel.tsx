@@ -1,7 +1,7 @@
 import type { Artifact } from 'genkitx-agents/client';
 import { DownloadLink } from '../../../../../ui/components/download-link.tsx';
 
-/** Documents that the agent made. Nothing is shown while there are none. */
+/** The documents that the agent made. Hidden if there are none. */
 export function ArtifactsPanel({ artifacts }: { artifacts: readonly Artifact[] }) {
   if (artifacts.length === 0) return undefined;
   return (

@@ -12,10 +12,10 @@ import { Welcome } from './welcome.tsx';
 
 interface Props {
   conversation: Conversation;
-  /** The user went back to the turn that is shown last. */
+  /** Whether the user went back to the last shown turn. */
   wentBack: boolean;
   online: boolean;
-  /** Shows the conversation as it was at a snapshot. */
+  /** Shows the conversation at a snapshot. */
   onGoTo: (snapshotId: string) => void;
 }
 
@@ -30,8 +30,8 @@ export function Chat({ conversation, wentBack, online, onGoTo }: Props) {
   const snapshots = byTurn(path);
   const drawn = turnTree(tree, snapshotId);
   const isLatest = childrenOf(tree, snapshotId).length === 0;
-  const problem = isMissing ? 'There is no such conversation any more.' : error && sentenceFor(error);
-  /** What was pressed goes away: the focus goes to where one goes on. */
+  const problem = isMissing ? 'This conversation no longer exists.' : error && sentenceFor(error);
+  /** The pressed button disappears, so the focus moves to the next input. */
   const thenFocus =
     <Args extends unknown[]>(work: (...args: Args) => void) =>
     (...args: Args) => {
@@ -94,10 +94,10 @@ export function Chat({ conversation, wentBack, online, onGoTo }: Props) {
         {problem && !hasFailed && online && <Problem problem={{ text: problem }} />}
         {wentBack && !isLatest && !isStreaming && (
           <p className="hint" role="status">
-            You went back to turn {turns.length}. Your next message starts a new branch; the other stays.
+            You went back to turn {turns.length}. Your next message starts a new branch; the old one stays.
           </p>
         )}
-        {interrupts.length > 0 && <p className="hint">Approve or reject first, then go on.</p>}
+        {interrupts.length > 0 && <p className="hint">Approve or reject first, then continue.</p>}
         <Composer
           isStreaming={isStreaming}
           canSend={online && !isBusy && interrupts.length === 0}

@@ -2,7 +2,7 @@ import { useEffect, type FormEvent, type KeyboardEvent } from 'react';
 import { useDraft } from '../hooks/use-draft.ts';
 
 interface Props {
-  /** A reply comes in, which can be stopped. */
+  /** Whether a reply is streaming, so that it can be stopped. */
   isStreaming: boolean;
   canSend: boolean;
   onSend: (text: string) => void;
@@ -11,7 +11,7 @@ interface Props {
 
 const FIELD_ID = 'message';
 
-/** For when what had the focus goes away. */
+/** For the case that the focused element disappears. */
 export function focusComposer(): void {
   document.getElementById(FIELD_ID)?.focus();
 }
@@ -54,7 +54,7 @@ export function Composer({ isStreaming, canSend, onSend, onStop }: Props) {
         onChange={(event) => setText(event.target.value)}
         onKeyDown={onKeyDown}
       />
-      {/* The keys keep React from turning the one button into the other under the finger that is pressing it. */}
+      {/* With different keys, React does not reuse the pressed button as the other button. */}
       {isStreaming ? (
         <button key="stop" type="button" onClick={stop}>
           Stop

@@ -1,6 +1,6 @@
 import type { ServerHello } from '../../../server/api-types.ts';
 
-/** Says which model answers, and says it plainly when that is not a language model. */
+/** Shows the model, and clearly marks the offline model, which is not a language model. */
 export function ModelBadge({ model: { kind, label, note } }: Pick<ServerHello, 'model'>) {
   return (
     <span className="badge" data-kind={kind} title={note}>

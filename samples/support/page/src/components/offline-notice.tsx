@@ -1,4 +1,4 @@
-/** Shown while the server is away. The page keeps trying; nothing that was said is lost. */
+/** Shown while the server is away. The page keeps trying to connect; no message is lost. */
 export function OfflineNotice() {
   return (
     <p className="notice offline" role="status">

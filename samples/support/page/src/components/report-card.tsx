@@ -4,7 +4,7 @@ import { DownloadLink } from '../../../../../ui/components/download-link.tsx';
 import { Folded } from '../../../../../ui/components/folded.tsx';
 import { Reply } from '../../../../../ui/components/reply.tsx';
 
-/** A report that is written in the background: how far it is, a way to stop it, and what came out. */
+/** A report in the background: its progress, a button to stop it, and the result. */
 export function ReportCard({ reportId }: { reportId: string }) {
   const { snapshot, stop } = useReport(reportId);
   const { done = 0, total = 1, step = 'Starting' } = snapshot?.state?.custom ?? {};
@@ -17,7 +17,7 @@ export function ReportCard({ reportId }: { reportId: string }) {
       {snapshot && isRunning && (
         <>
           <progress value={done} max={total} aria-label="Progress of the report" />
-          <p role="status">{snapshot.status === 'expired' ? 'Its server ended. Another takes it up soon.' : step}</p>
+          <p role="status">{snapshot.status === 'expired' ? 'Its server stopped. Another server continues it soon.' : step}</p>
           <p className="choices">
             <button
               type="button"

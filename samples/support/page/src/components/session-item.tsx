@@ -6,7 +6,7 @@ interface Props {
   session: Session;
   current: boolean;
   onOpen: () => void;
-  /** Absent where the store keeps no titles. */
+  /** Optional: missing if the store keeps no titles. */
   onRename?: (title: string) => void;
   onRemove: (title: string) => void;
 }
@@ -18,7 +18,7 @@ export function SessionItem({ session, current, onOpen, onRename, onRemove }: Pr
   const open = useRef<HTMLButtonElement>(null);
   const wasRenaming = useRef(false);
   useEffect(() => {
-    // The focus stays where the user is.
+    // After renaming, moves the focus back to this item.
     if (wasRenaming.current && !isRenaming) open.current?.focus();
     wasRenaming.current = isRenaming;
   }, [isRenaming]);

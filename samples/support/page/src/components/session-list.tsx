@@ -38,7 +38,7 @@ export function SessionList({ sessions, current, canRename, onOpen }: Props) {
       {items.length === 0 && <p className="empty">Your conversations will be listed here.</p>}
       {items.length > 0 && found.length === 0 && (
         <p className="empty" role="status">
-          None of those listed is called that.
+          No listed conversation has this title.
         </p>
       )}
       <ul>

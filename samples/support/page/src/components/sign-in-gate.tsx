@@ -11,7 +11,7 @@ type Step =
   | { kind: 'failed'; problem: string }
   | { kind: 'in' };
 
-/** Shows the page once the server knows who is there; a server on one's own machine knows at once. */
+/** Shows the page after the sign-in. A local server needs no sign-in. */
 export function SignInGate({ children }: { children: ReactNode }) {
   const [step, setStep] = useState<Step>({ kind: 'asking' });
   const enter = useCallback(() => setStep({ kind: 'in' }), []);

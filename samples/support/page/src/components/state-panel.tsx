@@ -3,13 +3,13 @@ import { Folded } from '../../../../../ui/components/folded.tsx';
 import { Json } from '../../../../../ui/components/json.tsx';
 
 interface Props {
-  /** What the agent knows: the conversation's keys, and the user's. */
+  /** The agent's knowledge: keys of the conversation and of the user. */
   state?: SupportState & { 'user:style'?: Preferences['style'] };
   /** All of the session's state. */
   raw?: unknown;
 }
 
-/** What the agent knows at this point of the conversation, as it changes. */
+/** The agent's knowledge at this point of the conversation, with highlighted changes. */
 export function StatePanel({ state, raw }: Props) {
   return (
     <section className="panel state" aria-labelledby="state">

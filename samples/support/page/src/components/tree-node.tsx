@@ -3,13 +3,13 @@ import type { SnapshotNode } from '../../../server/api-types.ts';
 
 export type TurnNode = Node<{
   node: SnapshotNode;
-  /** Leads to the turn that is shown. */
+  /** Whether it is on the path to the shown turn. */
   onPath: boolean;
   current: boolean;
   onSelect: (snapshotId: string) => void;
 }>;
 
-/** One turn in the picture; a button, so that the keyboard reaches it. */
+/** One turn in the picture. A button, for keyboard access. */
 export function TreeNode({ data: { node, onPath, current, onSelect } }: NodeProps<TurnNode>) {
   const { asked, tools, turn } = node.preview;
   const settled = node.status === undefined || node.status === 'completed';

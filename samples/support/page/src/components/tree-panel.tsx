@@ -6,7 +6,7 @@ import { TreePicture } from './tree-picture.tsx';
 
 interface Props {
   nodes: readonly SnapshotNode[];
-  /** The snapshots that lead to the one that is shown. */
+  /** The snapshots on the path to the shown one. */
   path: readonly SnapshotNode[];
   onSelect: (snapshotId: string) => void;
 }

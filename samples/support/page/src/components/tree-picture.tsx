@@ -23,9 +23,9 @@ const NODE_TYPES = { turn: TreeNode };
 /** Below this the boxes can't be read. */
 const READABLE_ZOOM = 0.78;
 const MARGIN_PX = 20;
-/** A thousand turns in a row fit on a screen. */
+/** At this zoom a thousand turns in a row fit on a screen. */
 const MIN_ZOOM = 0.01;
-/** Where edges begin and end, told rather than measured: a box is drawn anew whenever its data change. */
+/** Where edges begin and end. Passed, not measured, because a box is drawn again whenever its data change. */
 const HANDLES: NodeHandle[] = [
   { type: 'target', position: Position.Top, x: NODE_SIZE.width / 2, y: 0, width: 1, height: 1 },
   { type: 'source', position: Position.Bottom, x: NODE_SIZE.width / 2, y: NODE_SIZE.height, width: 1, height: 1 },
@@ -44,7 +44,7 @@ export function TreePicture({ nodes, path, onSelect }: Props) {
     position: { x, y },
     width: NODE_SIZE.width,
     height: NODE_SIZE.height,
-    // Told as well: otherwise all of the tree is shown on demand only after the boxes were drawn twice.
+    // Passed as well: otherwise the whole tree can be shown only after the boxes were drawn twice.
     measured: NODE_SIZE,
     handles: HANDLES,
     data: { node, onPath: onPath.has(node.snapshotId), current: node.snapshotId === current, onSelect },
@@ -80,7 +80,7 @@ function edgesOf(nodes: readonly SnapshotNode[], onPath: ReadonlySet<string>): B
   });
 }
 
-/** Shows all of the tree while that can be read, else the neighbourhood of the current turn. */
+/** Shows the whole tree if it is readable, else the area around the current turn. */
 function useView({ nodes, width, height }: Picture, current: string | undefined): void {
   const { setViewport } = useReactFlow();
   const [paneWidth, paneHeight] = [useStore((store) => store.width), useStore((store) => store.height)];
@@ -99,7 +99,7 @@ function useView({ nodes, width, height }: Picture, current: string | undefined)
   }, [nodes, width, height, current, paneWidth, paneHeight, setViewport]);
 }
 
-/** Where the picture begins on one axis: in the middle when it fits, else so that `focus` is in the middle without showing what is beyond. */
+/** Where the picture begins on one axis. Centred if it fits, else with `focus` in the middle, without empty space at the ends. */
 function place(focus: number, size: number, pane: number): number {
   if (size + 2 * MARGIN_PX <= pane) return (pane - size) / 2;
   return Math.min(MARGIN_PX, Math.max(pane - size - MARGIN_PX, pane / 2 - focus));

@@ -4,7 +4,7 @@ const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const COUNT = new Intl.NumberFormat();
 
-/** When the turn was, and what it cost. */
+/** The time and the tokens of the turn. */
 export function TurnFacts({ snapshot: { createdAt, usage } }: { snapshot: SnapshotNode }) {
   const at = new Date(createdAt);
   const { inputTokens = 0, outputTokens = 0 } = usage ?? {};

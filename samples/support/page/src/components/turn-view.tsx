@@ -13,28 +13,28 @@ interface Props {
   turn: Turn;
   /** 1 for the first of the conversation. */
   number: number;
-  /** The turn as it was saved; absent while it runs. */
+  /** The saved turn. Optional: missing while the turn runs. */
   snapshot?: SnapshotNode;
-  /** Of the whole conversation. */
+  /** The messages of the whole conversation. */
   messages: readonly MessageData[];
   isStreaming: boolean;
-  /** How many turns go on from this one. */
+  /** The number of turns that continue from this one. */
   ways: number;
-  /** Absent for the turn that is shown last. */
+  /** Optional: missing for the last shown turn. */
   onGoBack?: () => void;
   isEditing: boolean;
   onEditing: (isEditing: boolean) => void;
-  /** Says something else in place of this turn, or the same again: a branch. */
+  /** Replaces or repeats this turn, on a new branch. */
   onReplace?: (text: string) => void;
 }
 
-/** A message of the customer, what the agent did and said about it, and what can be done with it. */
+/** A message of the customer, the agent's steps and reply, and the buttons of the turn. */
 export function TurnView(props: Props) {
   const { turn, number, snapshot, messages, isStreaming, ways, onGoBack, isEditing, onEditing, onReplace } = props;
   const edit = useRef<HTMLButtonElement>(null);
   const wasEditing = useRef(false);
   useEffect(() => {
-    // The focus goes back to where it came from.
+    // After editing, moves the focus back to the button.
     if (wasEditing.current && !isEditing) edit.current?.focus();
     wasEditing.current = isEditing;
   }, [isEditing]);

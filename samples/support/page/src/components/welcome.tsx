@@ -5,7 +5,7 @@ const EXAMPLES = [
   'Write the monthly report.',
 ];
 
-/** What an empty conversation shows. */
+/** Shown in an empty conversation. */
 export function Welcome({ onPick }: { onPick: (text: string) => void }) {
   return (
     <section className="welcome" aria-labelledby="welcome">

@@ -7,20 +7,20 @@ import { pathTo } from '../logic/tree.ts';
 import type { Go } from './use-place.ts';
 
 export interface Conversation extends AgentConversation<SupportState, TreeNode> {
-  /** From the conversation's first snapshot to the one that is shown. */
+  /** The path from the conversation's first snapshot to the shown one. */
   path: TreeNode[];
-  /** The address names a conversation that is not there. */
+  /** Whether the URL has a conversation that does not exist. */
   isMissing: boolean;
 }
 
 export interface ConversationOptions {
   place: Place;
   go: Go;
-  /** The conversation is read again when this changes. */
+  /** A change reads the conversation again. */
   version: string;
 }
 
-/** The conversation at `place`; the place follows it. */
+/** The conversation at `place`. Updates the place when the conversation changes. */
 export function useConversation({ place, go, version }: ConversationOptions): Conversation {
   const chat = useAgent<SupportState, TreeNode>({
     agent: support,
@@ -37,7 +37,7 @@ export function useConversation({ place, go, version }: ConversationOptions): Co
   useEffect(() => {
     const { sessionId: session, snapshotId: snapshot, isBusy: wasBusy } = before.current;
     before.current = { sessionId, snapshotId, isBusy };
-    // What is shown first is what the address names.
+    // The first view comes from the URL.
     const isMoved = session === sessionId ? snapshot !== undefined && snapshot !== snapshotId : wasBusy || isBusy;
     if (!isMoved || sessionId === undefined || snapshotId === place.snapshotId) return;
     go({ sessionId, snapshotId }, wasBusy ? 'push' : 'replace');
@@ -49,7 +49,7 @@ export function useConversation({ place, go, version }: ConversationOptions): Co
   return { ...chat, path, isMissing };
 }
 
-/** The first message too has a snapshot that another branch can begin at. */
+/** Makes an empty first snapshot, so that a branch can also begin before the first message. */
 async function begin(sessionId = newSessionId()): Promise<{ sessionId: string; snapshotId: string }> {
   return { sessionId, snapshotId: await beginSession(sessionId) };
 }

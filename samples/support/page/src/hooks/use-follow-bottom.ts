@@ -5,7 +5,7 @@ const NEAR_PX = 120;
 /**
  * Keeps a scrolling element at its bottom while it grows, unless the reader has scrolled up.
  *
- * @param isBeginning What grows was just asked for: it is followed wherever the reader was.
+ * @param isBeginning Whether the user has just sent a message: then it scrolls down from any position.
  */
 export function useFollowBottom(content: string, isBeginning: boolean): RefObject<HTMLDivElement | null> {
   const element = useRef<HTMLDivElement>(null);
@@ -28,7 +28,7 @@ export function useFollowBottom(content: string, isBeginning: boolean): RefObjec
       if (near.current) box?.scrollTo({ top: box.scrollHeight });
     };
     follow();
-    // A keyboard that comes up, say, makes it smaller.
+    // For example an on-screen keyboard makes it smaller.
     const resized = new ResizeObserver(follow);
     if (box) resized.observe(box);
     return () => resized.disconnect();

@@ -3,12 +3,12 @@ import { currentPlace, writePlace, type Place } from '../logic/place.ts';
 
 export type Go = (place: Place, how?: 'push' | 'replace') => void;
 
-/** The place that the address names, and the way to another. */
+/** The place in the URL, and a function that goes to another place. */
 export function usePlace(): [Place, Go] {
   const [place, setPlace] = useState(currentPlace);
 
   useEffect(() => {
-    // The address always says where the page is, also when it was opened without saying.
+    // The URL always contains the place, even if the page was opened without it.
     if (!location.hash) writePlace(currentPlace(), 'replace');
     const follow = () => setPlace(currentPlace());
     window.addEventListener('popstate', follow);

@@ -3,7 +3,7 @@ import type { AgentSnapshot } from 'genkitx-agents/client';
 import type { ReportState } from '../../../agent/report-agent.ts';
 import { reporter } from '../logic/api.ts';
 
-/** Between two looks at a report that is being written, in ms. */
+/** The interval between two reads of an unfinished report, in ms. */
 const LOOK_EVERY_MS = 500;
 
 export interface Report {
@@ -12,7 +12,7 @@ export interface Report {
   stop: () => void;
 }
 
-/** Follows a report that an agent writes in the background: its progress and its result. Each page that knows its id can follow and stop it. */
+/** Follows a report in the background: its progress and its result. Each page with its id can follow and stop it. */
 export function useReport(reportId: string): Report {
   const [snapshot, setSnapshot] = useState<AgentSnapshot<ReportState>>();
 
@@ -20,11 +20,11 @@ export function useReport(reportId: string): Report {
     let timer: number | undefined;
     let current = true;
     const look = async () => {
-      // While the server is away the last look stays.
+      // While the server is away, the last result stays.
       const now = await reporter.getSnapshot(reportId).catch(() => undefined);
       if (!current) return;
       if (now) setSnapshot(now);
-      // One whose process died is expired until another takes it over.
+      // If its process died, the run is expired until another process takes it over.
       if (!now || now.status === 'pending' || now.status === 'expired') {
         timer = window.setTimeout(() => void look(), LOOK_EVERY_MS);
       }

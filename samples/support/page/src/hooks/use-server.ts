@@ -5,14 +5,14 @@ import { listenToServer } from '../logic/server-events.ts';
 export interface ServerStatus {
   /** `undefined` until it is known. */
   online?: boolean;
-  /** Grows with every connection: what was read from the server is read again when it changes. */
+  /** The number of connections so far. A change reads all data from the server again. */
   connection: number;
   hello?: ServerHello;
-  /** How often each conversation has changed since the page was opened. */
+  /** The number of changes of each conversation since the page was opened. */
   changes: Readonly<Record<string, number>>;
 }
 
-/** Whether the server is there, and what changes on it. */
+/** Whether the server is connected, and the changes on it. */
 export function useServer(): ServerStatus {
   const [status, setStatus] = useState<ServerStatus>({ connection: 0, changes: {} });
   useEffect(

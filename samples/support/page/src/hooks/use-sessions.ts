@@ -5,15 +5,15 @@ import { sentenceFor } from '../../../../../ui/logic/problem.ts';
 
 export interface Sessions {
   items: SessionItem[];
-  /** Lists more of them; `undefined` when these are all. */
+  /** Lists more of them; `undefined` if all are listed. */
   showMore?: () => void;
-  /** Why the last change did not work, as a sentence. */
+  /** Why the last change failed, as a sentence. */
   problem?: string;
   rename: (sessionId: string, title: string) => Promise<void>;
   remove: (sessionId: string) => Promise<void>;
 }
 
-/** @param version The list is read again when this changes. */
+/** @param version A change reads the list again. */
 export function useSessions(version: string): Sessions {
   const [items, setItems] = useState<SessionItem[]>([]);
   const [hasMore, setHasMore] = useState(false);
@@ -22,7 +22,7 @@ export function useSessions(version: string): Sessions {
 
   const refresh = useCallback(
     async (isCurrent: () => boolean = () => true) => {
-      // While the server is away the list stays as it was; the notice at the top says why.
+      // While the server is away, the list stays; the notice at the top explains it.
       const fresh = await listSessions(pages).catch(() => undefined);
       if (!fresh || !isCurrent()) return;
       setItems(fresh.items);

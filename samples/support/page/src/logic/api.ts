@@ -1,4 +1,4 @@
-/** The server as the page sees it: the agents, and the lists of conversations and snapshots. */
+/** The page's client of the server: the agents, and the lists of conversations and snapshots. */
 import { remoteAgent } from 'genkitx-agents/client';
 import type { ReportState } from '../../../agent/report-agent.ts';
 import type { SupportState } from '../../../agent/state.ts';
@@ -19,7 +19,7 @@ export const support = remoteAgent<SupportState>({
 });
 export const reporter = remoteAgent<ReportState>({ url: 'api/reporter', headers: authHeaders });
 
-/** The newest conversations: as many pages of them as asked for, and whether there are more. */
+/** The newest conversations: the requested number of pages, and whether there are more. */
 export async function listSessions(pages: number): Promise<{ items: SessionItem[]; hasMore: boolean }> {
   const items: SessionItem[] = [];
   let cursor: string | undefined;
@@ -32,7 +32,7 @@ export async function listSessions(pages: number): Promise<{ items: SessionItem[
   return { items, hasMore: cursor !== undefined };
 }
 
-/** Makes the conversation that the page named; answers the snapshot that its first turn continues from. */
+/** Makes a conversation with the page's id. Returns the snapshot that its first turn continues from. */
 export async function beginSession(sessionId: string): Promise<string> {
   const { snapshotId } = (await call('api/sessions', 'POST', { sessionId })) as BegunSession;
   return snapshotId;
@@ -49,14 +49,14 @@ export async function deleteSession(sessionId: string): Promise<void> {
 /** All snapshots of a session, the oldest first. */
 export async function listSnapshots(sessionId: string): Promise<TreeNode[]> {
   const { items } = (await call(`api/snapshots?${new URLSearchParams({ sessionId })}`)) as SnapshotList;
-  // In a preview that is not made yet there are none.
+  // The turn is 0 in a preview that is not made yet.
   return items.map((node) => ({ ...node, turns: node.preview.turn || undefined }));
 }
 
-/** A snapshot, as the hook and the picture of the tree need it. */
+/** A snapshot for the hook and the picture of the tree. */
 export type TreeNode = SnapshotNode & { turns?: number };
 
-/** What the model saw in the turn that the snapshot closes. */
+/** What the model saw in the turn that the snapshot ends. */
 export async function readContext(snapshotId: string): Promise<SeenContext> {
   return (await call(`api/context?${new URLSearchParams({ snapshotId })}`)) as SeenContext;
 }

@@ -1,18 +1,18 @@
-/** Who is at the page. Where the server asks for it, each request carries a token. */
+/** The signed-in user. If the server requires it, each request has a token. */
 import type { SignIn } from '../../../server/api-types.ts';
 
 const KEY = 'support.key';
 
-/** Answers the token of the moment; `undefined` where there is none. */
+/** Returns the current token; `undefined` if there is none. */
 let readToken: () => Promise<string | undefined> = async () => undefined;
 
-/** The header by which the server knows the caller. */
+/** The header that identifies the caller. */
 export async function authHeaders(): Promise<Record<string, string>> {
   const token = await readToken();
   return token === undefined ? {} : { authorization: `Bearer ${token}` };
 }
 
-/** What the page has to ask for before it can begin; `undefined` when it has it. */
+/** The sign-in that the page must show first; `undefined` if the user is signed in. */
 export async function neededSignIn(): Promise<SignIn | undefined> {
   const response = await fetch('api/sign-in');
   if (!response.ok) throw new Error(`The server answered ${response.status}.`);
@@ -25,7 +25,7 @@ export async function neededSignIn(): Promise<SignIn | undefined> {
   return undefined;
 }
 
-/** @throws Error when the server does not know the key. */
+/** @throws Error if the server does not know the key. */
 export async function signInWithKey(key: string): Promise<void> {
   readToken = async () => key;
   const response = await fetch('api/sessions', { headers: await authHeaders() });
@@ -33,7 +33,7 @@ export async function signInWithKey(key: string): Promise<void> {
   sessionStorage.setItem(KEY, key);
 }
 
-/** @throws Error when there is no such user. */
+/** @throws Error if the user does not exist. */
 export async function signInWithFirebase(apiKey: string, email: string, password: string): Promise<void> {
   const { getAuth, initializeApp, signInWithEmailAndPassword } = await import('./firebase.ts');
   const { user } = await signInWithEmailAndPassword(getAuth(initializeApp({ apiKey })), email, password);

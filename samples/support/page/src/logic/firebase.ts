@@ -1,3 +1,3 @@
-/** A file of its own: it is loaded where Firebase Authentication is used, and nowhere else. */
+/** A separate file, so that it is loaded only with Firebase Authentication. */
 export { initializeApp } from 'firebase/app';
 export { getAuth, signInWithEmailAndPassword } from 'firebase/auth';

@@ -1,4 +1,4 @@
-/** The server's stream of events: that it is there, and which conversations change. */
+/** The server's stream of events: whether the server is connected, and which conversations change. */
 import type { ServerEvent } from '../../../server/api-types.ts';
 import { authHeaders } from './auth.ts';
 
@@ -6,11 +6,11 @@ const RETRY_MS = 1_000;
 
 export interface EventListener {
   onEvent: (event: ServerEvent) => void;
-  /** The stream broke, or could not be opened. It is opened again soon. */
+  /** Called if the stream broke, or could not be opened. It is opened again soon. */
   onLost: () => void;
 }
 
-/** Keeps the stream open until the answered function is called. With `fetch`: an `EventSource` could not say who is asking. */
+/** Keeps the stream open until the returned function is called. Uses `fetch`, because an `EventSource` can't send the token. */
 export function listenToServer({ onEvent, onLost }: EventListener): () => void {
   const stop = new AbortController();
   const { signal } = stop;

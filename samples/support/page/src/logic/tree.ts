@@ -29,29 +29,29 @@ export function pathTo(nodes: readonly SnapshotNode[], snapshotId: string | unde
   return path;
 }
 
-/** Whether a conversation can go on from the snapshot: a turn that was stopped kept its question and the words so far. */
+/** Whether a conversation can continue from the snapshot. A stopped turn has its question and the reply so far. */
 export function isGood({ status }: SnapshotNode): boolean {
   return status === undefined || status === 'completed' || status === 'aborted';
 }
 
-/** The snapshots that go on from this one. A turn that failed is none of them. */
+/** The snapshots that continue from this one, without failed turns. */
 export function childrenOf(nodes: readonly SnapshotNode[], snapshotId: string | undefined): SnapshotNode[] {
   return nodes.filter((node) => node.parentId === snapshotId && snapshotId !== undefined && isGood(node));
 }
 
-/** The newest leaf that goes on from the snapshot, which may be the snapshot itself. */
+/** The newest leaf below the snapshot, or the snapshot itself. */
 export function newestLeafFrom(nodes: readonly SnapshotNode[], snapshotId: string): string {
   const newest = childrenOf(nodes, snapshotId).at(-1);
   return newest ? newestLeafFrom(nodes, newest.snapshotId) : snapshotId;
 }
 
-/** The snapshots of one turn on the way to what is shown: several when the turn waited for an answer, or was run again. */
+/** The snapshots of one turn on the path to the shown one: several if the turn waited for an answer, or was run again. */
 export interface TurnSnapshots {
   first: SnapshotNode;
   last: SnapshotNode;
 }
 
-/** By the number of the turn, 1 for the first. */
+/** Grouped by the number of the turn, 1 for the first. */
 export function byTurn(path: readonly SnapshotNode[]): Map<number, TurnSnapshots> {
   const turns = new Map<number, TurnSnapshots>();
   for (const node of path) {
@@ -62,8 +62,8 @@ export function byTurn(path: readonly SnapshotNode[]): Map<number, TurnSnapshots
 }
 
 /**
- * The tree as people think of it, one node a turn: without the snapshot in which nothing was said, without those that a later one of the same
- * turn took the place of, and without turns that failed, but for the one that is shown.
+ * The tree for the user, with one node a turn. It leaves out the first, empty snapshot, snapshots that a later one of the same turn replaced,
+ * and failed turns except the shown one.
  */
 export function turnTree(nodes: readonly SnapshotNode[], shownId: string | undefined): SnapshotNode[] {
   const byId = new Map(nodes.map((node) => [node.snapshotId, node]));
@@ -81,7 +81,7 @@ export function turnTree(nodes: readonly SnapshotNode[], shownId: string | undef
   return nodes.filter(isDrawn).map((node) => ({ ...node, parentId: drawnParent(node) }));
 }
 
-/** Where each snapshot goes in the picture: parents above, branches side by side. */
+/** The position of each snapshot in the picture: parents above, branches side by side. */
 export function draw(nodes: readonly SnapshotNode[]): Picture {
   const graph = new Graph();
   graph.setGraph({ rankdir: 'TB', nodesep: 14, ranksep: 26 });
@@ -99,7 +99,7 @@ export function draw(nodes: readonly SnapshotNode[]): Picture {
   return { nodes: placed, width, height };
 }
 
-/** Branches keep their places when another is added: the older is left of the younger. */
+/** Older branches are left of younger ones, so that they keep their places when another is added. */
 function olderFirst(nodes: readonly SnapshotNode[]): OrderConstraint[] {
   const youngest = new Map<string | undefined, string>();
   return nodes.flatMap(({ snapshotId, parentId }) => {
