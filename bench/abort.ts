@@ -1,17 +1,17 @@
-/** From the save of `aborted` to the watcher's callback: in one process, and from one process to another on the same files. */
+/** The time from the save of `aborted` to the watcher's callback: in one process, and from one process to another on the same files. */
 import { join } from 'node:path';
 import type { ContenderSpec } from './contender.ts';
 import { makeFolder, spread, type Spread } from './measure.ts';
 import { withContenders, type Contender } from './race.ts';
 import type { Report } from './report.ts';
 
-/** The turns of the session that is aborted. */
+/** The turns of the aborted session. */
 const TURNS = 100;
 const ROUNDS = 25;
 /** The first rounds start the watch on the folder and compile the code. */
 const WARM_UP = 3;
 
-/** Who saves and who watches; the same contender unless the figure is about two processes. */
+/** The contender that saves and the contender that watches; the same one, except in figures about two processes. */
 type Pair = readonly [saver: Contender, watcher: Contender];
 
 export async function benchAbort(report: Report): Promise<void> {

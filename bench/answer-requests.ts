@@ -1,4 +1,4 @@
-/** In a contender's process: says that it is ready, and answers each request of the parent by one number. */
+/** In a contender's process: reports that it is ready, and answers each request of the parent with one number. */
 export function answerRequests(answer: (request: never) => number | Promise<number>): void {
   process.on('message', (request) => {
     Promise.resolve(request as never)

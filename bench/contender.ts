@@ -1,6 +1,6 @@
 /**
- * One store under test, in a process of its own: its heap, its garbage and its caches are its own, and the parent lets the contenders take
- * turns. Started by `race.ts` only.
+ * One store under test. It has its own process, so that contenders share no heap, garbage or caches; the parent runs them in turns. Started by
+ * `race.ts` only.
  */
 import {
   FileSessionStore as GenkitFileStore,
@@ -16,46 +16,45 @@ import { completedSnapshot, Workload, type WorkloadState } from './workload.ts';
 
 type Store = SessionStore<WorkloadState>;
 
-/** What a contender is: which store, with which options. */
+/** The store and the options of a contender. */
 export interface ContenderSpec {
   name: string;
   kind: 'memory' | 'file' | 'genkit-memory' | 'genkit-file';
   folder?: string;
   options?: Record<string, unknown>;
   /**
-   * `cloned`: all objects of a state are new each time, as Genkit's own runtime hands them over. `read`: what was stored before is as it was
-   * read, frozen, as ours does. Default: `shared`: the messages stay the same objects.
+   * `cloned`: all objects of a state are new each time, as in Genkit's runtime. `read`: the earlier part of a state is the frozen state that was
+   * read, as in our runtime. Default: `shared`: the messages stay the same objects.
    */
   states?: 'shared' | 'cloned' | 'read';
-  /** With redaction by all rules and encryption, of files. Default: false. */
+  /** Whether a file store redacts with all rules and encrypts. Default: false. */
   isPrivate?: boolean;
 }
 
-/** What the parent may ask for; each request is answered by one number. */
+/** The requests of the parent; each is answered with one number. */
 export type ContenderRequest =
   /**
-   * Plays the next turn of the workload; answers its ms. `cold`: on a store object that has seen nothing before. `looks`: what was read is
-   * looked at, for a store that copies the state only then. `watches`: answers how long the save blocked the event loop instead, at most at
-   * a stretch, in ms.
+   * Plays the next turn of the workload; returns its ms. `cold`: on a store object with empty caches. `looks`: accesses the state that was read,
+   * for a store that copies it on first access. `watches`: returns the longest time that the save blocked the event loop instead, in ms.
    */
   | { do: 'turn'; resumeBy?: 'sessionId' | 'snapshotId'; cold?: boolean; looks?: boolean; watches?: boolean }
-  /** Looks the session up by its id; answers the ms. */
+  /** Looks the session up by its id; returns the ms. */
   | { do: 'lookup' }
-  /** Saves a pending snapshot after the last turn; answers 0. */
+  /** Saves a pending snapshot after the last turn; returns 0. */
   | { do: 'pend'; snapshotId: string }
-  /** Watches a snapshot, pending by now; answers 0 when the watch is known to run. */
+  /** Watches a pending snapshot; returns 0 when the watch certainly runs. */
   | { do: 'watch'; snapshotId: string }
-  /** Aborts a snapshot; answers when it began to, by the clock of the machine. */
+  /** Aborts a snapshot; returns the start time of the abort, by the machine's clock. */
   | { do: 'abort'; snapshotId: string }
-  /** Answers when the watch heard of the abort, by the same clock. */
+  /** Returns the time at which the watcher was notified of the abort, by the same clock. */
   | { do: 'heard' }
-  /** Saves the first turn of other sessions, of these numbers; answers 0. */
+  /** Saves the first turn of the other sessions with these numbers; returns 0. */
   | { do: 'crowd'; from: number; to: number }
-  /** Answers the bytes of heap that the store took since the process was ready. */
+  /** Returns the bytes of heap that the store has allocated since the process was ready. */
   | { do: 'heap' }
-  /** Answers the bytes of new information so far. */
+  /** Returns the bytes of new information so far. */
   | { do: 'information' }
-  /** Answers the characters that each privacy rule has searched so far. */
+  /** Returns the characters that each privacy rule has searched so far. */
   | { do: 'searched' };
 
 const spec = JSON.parse(process.argv[2]!) as ContenderSpec;
@@ -94,7 +93,7 @@ function openPrivate(): Store {
   return redacting(files, { rules: [counted, ...rules], secret });
 }
 
-/** The state of the next turn on top of what was read. */
+/** The state of the next turn, with the messages and artifacts of the state that was read. */
 function onTopOf(
   read: SessionState<WorkloadState> | undefined,
   next: SessionState<WorkloadState>,
@@ -127,7 +126,7 @@ async function turn({ resumeBy, cold, looks, watches }: ContenderRequest & { do:
   return watches ? blocked : ms;
 }
 
-/** How long the event loop could do nothing else at a stretch while `work` ran, in ms; garbage collection included. */
+/** The longest time without another task of the event loop while `work` ran, in ms, including garbage collection. */
 async function longestBlock(work: () => Promise<unknown>): Promise<number> {
   let longest = 0;
   let isRunning = true;
@@ -145,7 +144,7 @@ async function longestBlock(work: () => Promise<unknown>): Promise<number> {
   return longest;
 }
 
-/** In ms; the same for all processes of the machine. */
+/** The machine's clock in ms, the same for all processes. */
 function clock(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
@@ -170,7 +169,7 @@ async function watch(snapshotId: string): Promise<number> {
       resolve(now);
     });
   });
-  // Genkit's in-memory store tells nothing at first, and needs no start.
+  // Genkit's in-memory store sends no first notification, and its watch runs at once.
   if (spec.kind !== 'genkit-memory') await running;
   return 0;
 }
@@ -181,7 +180,7 @@ async function abort(snapshotId: string): Promise<number> {
   return start;
 }
 
-/** How many sessions of the crowd are saved at a time. */
+/** How many other sessions are saved at a time. */
 const AT_A_TIME = 16;
 
 async function crowd(from: number, to: number): Promise<number> {
@@ -198,7 +197,7 @@ async function crowd(from: number, to: number): Promise<number> {
 }
 
 function heap(): number {
-  // What the generator holds is not the store's; it holds each byte of information once.
+  // Without the memory of the generator, which has each byte of information once.
   return heapInUse() - heapBefore - workload.information;
 }
 

@@ -1,4 +1,4 @@
-/** The Firestore store beside Genkit's own, on the emulator: what a turn costs, counted on the wire, and how long it takes. */
+/** The Firestore store and Genkit's own, on the emulator: the costs of a turn, counted on the wire, and its time. */
 import { randomUUID } from 'node:crypto';
 import { Firestore } from '@google-cloud/firestore';
 import { FirestoreSessionStore as GenkitStore } from '@genkit-ai/google-cloud/beta';
@@ -14,7 +14,7 @@ import { completedSnapshot, Workload } from './workload.ts';
 type By = 'sessionId' | 'snapshotId';
 type Goal = NonNullable<Figure['goal']>;
 
-/** A store under measurement, and what its turns took. */
+/** A store under test, with the times of its turns. */
 class Runner {
   readonly name: 'ours' | 'genkit';
   readonly projectId = `demo-${randomUUID()}`;
@@ -38,13 +38,13 @@ class Runner {
     return this.name === 'ours' ? new FirestoreSessionStore({ db: this.db }) : new GenkitStore({ db: this.db });
   }
 
-  /** The next turn is the first of another session. */
+  /** Begins another session with the next turn. */
   begin(): void {
     this.workload = new Workload({ sessionId: randomUUID() });
     this.#leaf = undefined;
   }
 
-  /** A turn of the workload. Answers what it took, in ms. */
+  /** Plays a turn of the workload. Returns its ms. */
   turn(): Promise<number> {
     if (this.#isCold) this.#store = this.open();
     const state = flat(this.workload.next());
@@ -60,7 +60,7 @@ class Runner {
     });
   }
 
-  /** A turn that is counted among {@link turns}. */
+  /** Plays a turn and adds its cost to {@link turns}. */
   async countedTurn(): Promise<void> {
     let ms = 0;
     const used = await trafficOf(async () => {
@@ -78,13 +78,13 @@ class Runner {
     return Math.max(...this.turns.map(of));
   }
 
-  /** How long the turns around one took. */
+  /** The times of the turns around the given one. */
   msAround(turn: number): number[] {
     return this.turns.slice(Math.max(0, turn - 6), turn + 5).map(({ ms }) => ms);
   }
 }
 
-/** What a turn cost. */
+/** The cost of a turn. */
 type Turn = Traffic & { ms: number };
 
 type State = ReturnType<Workload['state']>;
@@ -119,7 +119,7 @@ export async function benchFirestore(report: Report, turns: number): Promise<voi
   await Promise.all([ours.db.terminate(), genkit.db.terminate()]);
 }
 
-/** An abort of a session of so many turns, 500 at the most. */
+/** An abort in a session of this many turns, at most 500. */
 export async function benchFirestoreAbort(report: Report, turns: number): Promise<void> {
   await useEmulator();
   const [ours, genkit] = await play(report, Math.min(turns, 500), { by: 'sessionId', isCold: false });
@@ -129,29 +129,29 @@ export async function benchFirestoreAbort(report: Report, turns: number): Promis
 
 let emulator: Awaited<ReturnType<typeof startEmulator>> | undefined;
 
-/** One for all parts, until {@link stopEmulator}: clients do not forget where it was. */
+/** One emulator for all parts, until {@link stopEmulator}, because clients cache its address. */
 export async function useEmulator(): Promise<void> {
   if (emulator) return;
   emulator = await startEmulator();
   process.env['FIRESTORE_EMULATOR_HOST'] = emulator.host;
   process.env['METADATA_SERVER_DETECTION'] = 'none';
-  // An emulator that has just started takes its time for the first request, more than a store waits.
+  // The first request of a new emulator takes longer than the timeout of a store.
   const db = new Firestore({ projectId: 'demo-warm-up' });
   await db.doc('warm/up').get();
   await db.terminate();
 }
 
-/** Ends what the parts on Firestore have used. */
+/** Stops the emulator after all parts on Firestore. */
 export async function stopEmulator(): Promise<void> {
   await emulator?.stop();
   emulator = undefined;
 }
 
-/** Short sessions that are played before any is measured: the code of both, and the emulator's, is compiled only by then. */
+/** Short sessions that are played before the first measurement, so that the code of both stores and of the emulator is compiled. */
 const WARM_UP = 100;
 const SHORT_SESSIONS = 60;
 
-/** The turns around the tenth of many sessions. Nothing is counted meanwhile: the counter takes a part of a millisecond for each request. */
+/** The turns around the tenth of many sessions. Without the counter, which takes part of a millisecond for each request. */
 async function short(report: Report): Promise<void> {
   const runners = (['ours', 'genkit'] as const).map((name) => new Runner(name, { by: 'sessionId', isCold: false }));
   report.start('Firestore, short sessions', WARM_UP + SHORT_SESSIONS);
@@ -194,7 +194,7 @@ function costs(report: Report, ours: Runner, genkit: Runner, turns: number): voi
   both(`Firestore, a turn, around turn ${turns}`, 'ms', (one) => one.msAround(turns), { atMostOfTheirs: 1 / 20 });
 }
 
-/** The cost of each turn, and how long it took. */
+/** The cost and the time of each turn. */
 function charts(report: Report, ours: Runner, genkit: Runner): void {
   const chart = (file: string, title: string, unit: Figure['unit'], of: (turn: Turn) => number): void =>
     report.chart({
@@ -230,7 +230,7 @@ async function cold(report: Report, turns: number): Promise<void> {
   }
 }
 
-/** A heartbeat of a running turn; the session is as long as it was played. */
+/** A heartbeat of a running turn, in the session that was played. */
 async function heartbeat(report: Report, ours: Runner, genkit: Runner): Promise<void> {
   const used: Traffic[] = [];
   for (const runner of [ours, genkit]) {
@@ -252,7 +252,7 @@ async function heartbeat(report: Report, ours: Runner, genkit: Runner): Promise<
   }
 }
 
-/** From the save of `aborted` by one client to the callback in another. */
+/** The time from the save of `aborted` by one client to the callback in another. */
 async function abort(report: Report, ours: Runner, genkit: Runner): Promise<void> {
   const times: Spread[] = [];
   const reads: Spread[] = [];

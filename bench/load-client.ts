@@ -1,17 +1,17 @@
 /**
- * Keeps many sessions going at once over HTTP, each sending its next turn when the last stream has ended. In a process of its own, so that the
- * server's processor time is the server's. Started by `load.ts` only.
+ * Runs many sessions at once over HTTP. Each sends its next turn when the last stream has ended. It has its own process, so that the server's
+ * processor time does not include it. Started by `load.ts` only.
  */
 import { Agent, request } from 'node:http';
 import { answerRequests } from './answer-requests.ts';
 
-/** What the parent may ask for. */
+/** The requests of the parent. */
 export type LoadClientRequest =
-  /** Plays the sessions; answers the ms until the last has ended. */
+  /** Plays the sessions; returns the ms until the last has ended. */
   | { do: 'play'; port: number; sessions: number; turns: number }
-  /** Of the last play, the ms that this share of the turns took at most. */
+  /** Returns the ms that this share of the turns of the last play took at most. */
   | { do: 'quantile'; share: number }
-  /** How many turns of the last play failed. */
+  /** Returns the number of failed turns of the last play. */
   | { do: 'failures' };
 
 const agent = new Agent({ keepAlive: true, maxSockets: Infinity });
@@ -19,7 +19,7 @@ const QUESTION = 'Where is my order, please? '.repeat(11);
 let times: number[] = [];
 let failures = 0;
 
-/** Sends a turn and reads its stream to the end; answers its last frame. */
+/** Sends a turn and reads its stream to the end; returns its last frame. */
 function sendTurn(port: number, sessionId: string | undefined): Promise<string> {
   const body = JSON.stringify({
     data: { message: { role: 'user', content: [{ text: QUESTION }] } },

@@ -16,17 +16,17 @@ import { agentRouter } from 'genkitx-agents/server';
 import { answerRequests } from './answer-requests.ts';
 import { heapInUse } from './measure.ts';
 
-/** What a server is. */
+/** The kind of a server. */
 export interface LoadServerSpec {
   who: 'ours' | 'genkit';
   store: 'memory' | 'file' | 'firestore';
-  /** Of the file store. */
+  /** The folder of the file store. */
   folder: string;
-  /** Of the Firestore store. */
+  /** The project of the Firestore store. */
   projectId: string;
 }
 
-/** What the parent may ask for: the port, the processor time since the process began in ms, the bytes of memory in use. */
+/** The requests of the parent: the port, the processor time since the process began in ms, the bytes of memory in use. */
 export type LoadServerRequest = 'port' | 'processor' | 'memory';
 
 const CHUNKS = Array.from({ length: 50 }, (_, i) => `word ${i} of the reply, `);

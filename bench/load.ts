@@ -1,4 +1,4 @@
-/** Load over HTTP: many sessions at once on one server, ours beside Genkit's `expressHandler` and stores. */
+/** Load over HTTP: many sessions at once on one server, compared with Genkit's `expressHandler` and stores. */
 import { randomUUID } from 'node:crypto';
 import { useEmulator } from './firestore.ts';
 import type { LoadClientRequest } from './load-client.ts';
@@ -16,19 +16,19 @@ const SIZES = [
   { sessions: 100, turns: 20 },
   { sessions: 300, turns: 10 },
 ];
-/** The lengths of the sessions are those of the standard workload at this many `--turns`, and shorter with fewer. */
+/** With this many `--turns` the sessions have their standard lengths; with fewer turns they are shorter. */
 const STANDARD_TURNS = 1000;
-/** Played on each server before it is measured: its code is compiled by then. */
+/** Played on each server before its measurement, so that its code is compiled. */
 const WARM_UP = { sessions: 50, turns: 6 };
 const ROUNDS = 3;
-/** At most so much of Genkit's time at the size whose sessions are longest. */
+/** The goal for the longest sessions: at most this share of Genkit's time. */
 const MOST_AT_LONG = 0.5;
 const MOST_PROCESSOR_MS = 1.5;
 
 type Who = LoadServerSpec['who'];
 type Size = (typeof SIZES)[number];
 
-/** What one play cost; everything but `memory` and `failures` in ms. */
+/** The cost of one play; all but `memory` and `failures` in ms. */
 interface Load {
   aTurn: number;
   median: number;

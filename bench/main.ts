@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: every figure of the README and the docs, ours beside Genkit's own, in one run.
- * `npm run bench -- stores --turns 500` picks a part and a length, `--check` exits non-zero when a goal is missed.
+ * `npm run bench`: every figure of the README and the docs, compared with Genkit's own stores and agents, in one run.
+ * `npm run bench -- stores --turns 500` selects a part and a length, `--check` exits non-zero if a goal is missed.
  * `npm run bench -- memory-search --dialogues FOLDER` searches dialogues of your own.
  */
 import { fileURLToPath } from 'node:url';
@@ -77,7 +77,7 @@ function options(): { parts: Part[]; turns: number; check: boolean; dialogues: s
         (name in PARTS
           ? [name as Part]
           : fail(
-              `there is no part '${name}'; there are ${[...Object.keys(GROUPS), ...Object.keys(PARTS)].join(', ')}.`,
+              `unknown part '${name}'; the parts are ${[...Object.keys(GROUPS), ...Object.keys(PARTS)].join(', ')}.`,
             )),
     );
     return { parts, turns, check: values.check, dialogues: values.dialogues };
@@ -95,7 +95,7 @@ try {
   for (const part of parts) {
     const report = new Report();
     await PARTS[part](report, turns, dialogues);
-    // Written part by part: what fails later loses nothing.
+    // Written part by part, so that a later failure loses no results.
     missed.push(...(await report.finish(results, isStandard ? part : undefined)));
   }
 } finally {

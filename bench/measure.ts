@@ -4,7 +4,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** On the checkout's own disk: the system's folder for temporary files may be memory, where flushing costs nothing. */
+/** On the checkout's disk, because the system's folder for temporary files may be in memory, where a flush costs nothing. */
 const SCRATCH = fileURLToPath(new URL('../.tmp', import.meta.url));
 
 /** A set of timings in ms. */
@@ -22,12 +22,12 @@ export function spread(samples: readonly number[]): Spread {
   return { median, min: sorted[0]!, max: sorted.at(-1)!, count: sorted.length };
 }
 
-/** A figure that is no timing: of it there is one. */
+/** A figure with one value, for example a count. */
 export function single(value: number): Spread {
   return { median: value, min: value, max: value, count: 1 };
 }
 
-/** Runs `work` and answers how long it took, in ms. */
+/** Runs `work` and returns its duration in ms. */
 export async function timed(work: () => Promise<unknown>): Promise<number> {
   const start = process.hrtime.bigint();
   await work();
@@ -37,24 +37,24 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
 const madeFolders: string[] = [];
 
 /**
- * An empty folder; {@link removeFolders} removes it. On ext4 without a journal a new file takes up to 0.4 ms longer for minutes where many
- * files were just removed. So nothing is removed before all is measured, and folders are asked to lie apart from what was removed before.
+ * An empty folder; {@link removeFolders} removes it. On ext4 without a journal, new files near many removed files take up to 0.4 ms longer for
+ * minutes. So folders are removed only after all measurements, and new folders are placed away from removed ones.
  */
 export function makeFolder(): string {
   mkdirSync(SCRATCH, { recursive: true });
-  // Marks the top of a hierarchy, below which ext4 spreads folders over the disk. Elsewhere there is no such program or flag, and no need.
+  // Marks the top of a hierarchy, so that ext4 spreads its folders over the disk. Other systems do not have this flag, and do not need it.
   spawnSync('chattr', ['+T', SCRATCH], { stdio: 'ignore' });
   const folder = mkdtempSync(join(SCRATCH, 'bench-'));
   madeFolders.push(folder);
   return folder;
 }
 
-/** Removes what {@link makeFolder} made. */
+/** Removes the folders of {@link makeFolder}. */
 export function removeFolders(): void {
   for (const folder of madeFolders.splice(0)) rmSync(folder, { recursive: true, force: true });
 }
 
-/** What a folder holds: the sum of the files' sizes, and what the disk gives them in blocks. */
+/** The size of a folder: the sum of the files' sizes, and of their blocks on the disk. */
 export async function bytesAtRest(folder: string): Promise<{ bytes: number; onDisk: number; files: number }> {
   let bytes = 0;
   let onDisk = 0;
@@ -69,7 +69,7 @@ export async function bytesAtRest(folder: string): Promise<{ bytes: number; onDi
   return { bytes, onDisk, files };
 }
 
-/** Bytes of memory in use after everything that can be freed was, those of buffers included. Needs --expose-gc. */
+/** Bytes of memory in use after garbage collection, including buffers. Needs --expose-gc. */
 export function heapInUse(): number {
   if (!globalThis.gc) throw new Error('Run the bench with `npm run bench`: it needs --expose-gc.');
   for (let i = 0; i < 4; i++) globalThis.gc();

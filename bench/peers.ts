@@ -1,4 +1,4 @@
-/** The store turn beside the savers of LangGraph.js and the in-memory session service of Google's Agent Development Kit. */
+/** The store turn, compared with the savers of LangGraph.js and the in-memory session service of Google's Agent Development Kit. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ContenderSpec } from './contender.ts';
@@ -8,7 +8,7 @@ import { Contender, race } from './race.ts';
 import type { Figure, Report } from './report.ts';
 
 const PEERS = new URL('./extra/peer-contender.ts', import.meta.url);
-/** The savers write each state whole, so a longer session takes time and disk. */
+/** The savers write each state whole, so a longer session needs much time and disk space. */
 const MOST_TURNS = 500;
 const WINDOW = 25;
 const TIMES_FASTER = 10;
@@ -25,7 +25,7 @@ export async function benchPeers(report: Report, wanted: number): Promise<void> 
   const started: Contender[] = [];
   const start = async (label: string, spec: ContenderSpec | PeerSpec, script?: URL): Promise<Entry> => {
     if (spec.folder !== undefined) await mkdir(spec.folder, { recursive: true });
-    // What the two kinds of contender are asked here they understand both.
+    // Both kinds of contenders support the requests that are used here.
     const contender = await Contender.start(spec, script);
     started.push(contender);
     return { contender, label };
@@ -48,7 +48,7 @@ export async function benchPeers(report: Report, wanted: number): Promise<void> 
     const flushed = await peer('LangGraph SQLite, flushed', 'langgraph-sqlite-flushed');
     const postgres = await peer('LangGraph Postgres (PGlite)', 'langgraph-postgres');
     const adk = await peer('ADK in memory', 'adk-memory');
-    // It says how much of the goal beside a flushed peer the flushing alone takes.
+    // Shows how much of the goal the flushes alone take.
     const flushes = await peer('two flushes side by side, then one', 'flushes');
     report.start('beside LangGraph and ADK', turns);
     await race(started, turns, report);

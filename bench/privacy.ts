@@ -1,4 +1,4 @@
-/** What privacy costs: a store turn with redaction and encryption beside one without, and erasing a user on Firestore. */
+/** The cost of privacy: a store turn with and without redaction and encryption, and erasing a user on Firestore. */
 import { join } from 'node:path';
 import { Firestore } from '@google-cloud/firestore';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
@@ -12,12 +12,12 @@ import { bytesAtRest, makeFolder, single, spread } from './measure.ts';
 import { race, withContenders, type Contender } from './race.ts';
 import type { Report } from './report.ts';
 
-/** Turns of which a figure is the median; checkpoints and artifacts are among them. */
+/** The number of turns of a median, including checkpoints and artifacts. */
 const WINDOW = 100;
-/** The goals are those of a session of so many turns. */
+/** The goals apply to a session of this many turns. */
 const LONG = 1000;
 
-/** Turns as our runtime makes them: what was stored before is as it was read. */
+/** Turns like those of our runtime: the earlier part of a state is the state that was read. */
 export async function benchPrivateTurns(report: Report, turns: number): Promise<void> {
   const folder = makeFolder();
   const spec = (name: string): ContenderSpec & { folder: string } => ({
@@ -68,7 +68,7 @@ export async function benchPrivateTurns(report: Report, turns: number): Promise<
   });
 }
 
-/** Erases a user with one session of ten turns and a record for each turn of the other benches. */
+/** Erases a user. The user has one session of ten turns and a record for each turn of the other benches. */
 export async function benchErase(report: Report, sessions: number): Promise<void> {
   await useEmulator();
   const db = new Firestore({ projectId: 'demo-erase' });

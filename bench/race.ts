@@ -5,13 +5,13 @@ import type { ContenderRequest, ContenderSpec } from './contender.ts';
 import type { Report } from './report.ts';
 
 const STORES = new URL('./contender.ts', import.meta.url);
-/** The contenders measure the built package, as Genkit's is. */
+/** The contenders use the built package, because Genkit is built too. */
 const BUILT = { TSX_TSCONFIG_PATH: fileURLToPath(new URL('./tsconfig.built.json', import.meta.url)) };
 
-/** A contender's process; `Request` is what its script can be asked. */
+/** A contender's process. `Request` is the type of its requests. */
 export class Contender<Request = ContenderRequest> {
   readonly #child: ChildProcess;
-  /** Ms of each turn played so far. */
+  /** The ms of each turn so far. */
   readonly times: number[] = [];
 
   private constructor(child: ChildProcess) {
@@ -41,7 +41,7 @@ export class Contender<Request = ContenderRequest> {
   async #answer(): Promise<number> {
     const dead = new AbortController();
     const gone = once(this.#child, 'exit', { signal: dead.signal }).then(() => {
-      throw new Error('a contender ended by itself; what it printed is above');
+      throw new Error('a contender ended by itself; its output is above');
     });
     gone.catch(() => {});
     try {
@@ -56,7 +56,7 @@ export class Contender<Request = ContenderRequest> {
   }
 }
 
-/** Starts the contenders, lets `use` work with them, and ends them whatever happens. */
+/** Starts the contenders, calls `use` with them, and always ends them. */
 export async function withContenders<T>(
   specs: ContenderSpec[],
   use: (contenders: Contender[]) => Promise<T>,
@@ -70,10 +70,10 @@ export async function withContenders<T>(
   }
 }
 
-/** How many turns a contender plays in a row: enough to have its memory in the processor's caches again, which the others took. */
+/** How many turns a contender plays in a row: enough to fill the processor's caches with its memory again. */
 const ROUND = 10;
 
-/** Plays the workload, the contenders taking turns, round by round, in alternating order. */
+/** Plays the workload in rounds. In each round the contenders take turns, in alternating order. */
 export async function race(
   contenders: Contender[],
   turns: number,

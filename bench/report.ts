@@ -7,7 +7,7 @@ import pc from 'picocolors';
 import { drawChart } from './extra/chart.ts';
 import type { Spread } from './measure.ts';
 
-/** One line of the result: ours beside a peer. Less is better in every figure. */
+/** One line of the result: our figure and a peer's. Less is better in every figure. */
 export interface Figure {
   name: string;
   unit:
@@ -27,28 +27,28 @@ export interface Figure {
     | 'snapshots'
     | '%';
   ours: Spread;
-  /** Default: there is nothing to compare with. */
+  /** Default: no comparison. */
   theirs?: Spread;
-  /** The name of the peer. Default: Genkit's own. */
+  /** The name of the peer. Default: Genkit. */
   peer?: string;
   goal?: { atMostOfTheirs?: number; atMost?: number; isEqual?: boolean };
 }
 
-/** What a turn costs against the length of the session, one value a turn for each of those compared. */
+/** The cost of a turn by the length of the session, with one value a turn for each contender. */
 export interface Chart {
-  /** What the file is called, without ending. */
+  /** The name of the file, without its extension. */
   file: string;
   title: string;
   unit: Figure['unit'];
   series: readonly { who: string; values: readonly number[] }[];
 }
 
-/** A behaviour. `ours` and `theirs` say what was seen instead of it. Omitted: it is there. */
+/** A behaviour. `ours` and `theirs` have the actual result if the behaviour is missing. */
 export interface Check {
   name: string;
   ours: string | undefined;
   theirs: string | undefined;
-  /** Who the peer is, the same of all checks. */
+  /** The name of the peer, the same in all checks. */
   peer: string;
 }
 
@@ -60,7 +60,7 @@ export class Report {
   readonly #notes: string[] = [];
   #bar: SingleBar | undefined;
 
-  /** Starts a phase of so many steps. */
+  /** Starts a phase with this number of steps. */
   start(phase: string, steps: number): void {
     this.#bar?.stop();
     this.#bar = new SingleBar(
@@ -82,7 +82,7 @@ export class Report {
     this.#charts.push(chart);
   }
 
-  /** Each is a goal of ours. */
+  /** Each check is a goal for our side. */
   addChecks(...checks: Check[]): void {
     this.#checks.push(...checks);
   }
@@ -93,10 +93,10 @@ export class Report {
   }
 
   /**
-   * Prints the tables, writes the figures and the charts; answers the names of the figures and the checks that missed their goal.
+   * Prints the tables, writes the figures and the charts; returns the names of the figures and checks that missed their goal.
    *
-   * @param part What is written in `latest.json`, where the other parts stay as they are. Omitted: nothing is written. Timings that were
-   *   taken on a busy machine are not written either.
+   * @param part The part of `latest.json` to replace; the other parts stay. Default: nothing is written. Timings of a busy machine are not
+   *   written either.
    */
   async finish(folder: string, part: string | undefined): Promise<string[]> {
     this.#bar?.stop();
@@ -134,7 +134,7 @@ export class Report {
     console.log('Medians, with (least to most).');
   }
 
-  /** In Markdown: it is put into the docs as it is. */
+  /** Prints Markdown, for the docs. */
   #printChecks(): void {
     console.log(`| behaviour | ours | ${this.#checks[0]!.peer} |\n|---|---|---|`);
     for (const { name, ours, theirs } of this.#checks) {
@@ -182,10 +182,10 @@ function cell(value: Spread, unit: string): string {
   return `${value.median.toFixed(digits)} ${unit}${range}`;
 }
 
-/** Processes that wanted a core in the minute before the first figure was taken, on average. */
+/** The average number of processes that wanted a core in the minute before the first figure. */
 const LOAD = Number(loadavg()[0]!.toFixed(1));
 
-/** Whether other work on the machine leaves the figures worth keeping. */
+/** Whether the machine had so little other work that the figures are useful. */
 export function isMachineFree(): boolean {
   return LOAD <= 1.5 * cpus().length;
 }

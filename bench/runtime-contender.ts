@@ -1,6 +1,6 @@
 /**
- * One way to take a turn, in a process of its own: an agent of ours, one of Genkit's, `ai.generate` with the same history, or the pieces of
- * Genkit that any agent is made of. Started by `runtime.ts` only.
+ * One way to run a turn, in a process of its own: our agent, Genkit's agent, `ai.generate` with the same history, or only the parts of Genkit
+ * that every agent needs. Started by `runtime.ts` only.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -16,13 +16,13 @@ import { defineAgent, InMemorySessionStore } from 'genkitx-agents';
 import { runInNewSpan } from 'genkit/tracing';
 import { timed } from './measure.ts';
 
-/** What a contender is. */
+/** The kind of a contender. */
 export interface RuntimeSpec {
   name: string;
   kind: 'ours' | 'genkit' | 'generate' | 'pieces';
 }
 
-/** Plays so many turns, of a chat of their own or of the one that goes on; answers the ms. */
+/** Plays this number of turns, in a new chat or in the long one; returns the ms. */
 export interface RuntimeRequest {
   turns: number;
   chat: 'new' | 'long';
@@ -30,7 +30,7 @@ export interface RuntimeRequest {
 
 const spec = JSON.parse(process.argv[2]!) as RuntimeSpec;
 const SYSTEM = 'Help customers understand their order status.';
-/** About 75 tokens, and a reply of 50. */
+/** About 75 tokens. The reply has 50. */
 const QUESTION = 'Where is my order, please? '.repeat(11);
 const REPLY = Array.from({ length: 50 }, (_, i) => `word${i}`).join(' ');
 
@@ -44,7 +44,7 @@ interface Chat {
   send(text: string): Promise<unknown>;
 }
 
-/** What an application without agents does: it keeps the history itself. */
+/** An application without agents, which keeps the history itself. */
 function bareChat(): Chat {
   const messages: MessageData[] = [];
   return {
@@ -57,8 +57,8 @@ function bareChat(): Chat {
 }
 
 /**
- * An agent without an agent: the action, the turn's span, the prompt's rendering and a `generate` that is watched and can be aborted, with
- * nothing between them. The history is an array in memory, nothing is copied, nothing is saved.
+ * Only the parts that every agent needs: the action, the turn's span, the prompt's rendering, and an observed `generate` that can be aborted.
+ * The history is an array in memory; nothing is copied or saved.
  */
 function piecesChat(): () => Chat {
   const prompt = ai.definePrompt({ name: 'agent', model: 'fixed', system: SYSTEM });

@@ -1,6 +1,6 @@
 /**
- * The agent turn: `chat.send()` on an agent over the in-memory store, beside Genkit's agent, a bare `ai.generate` with the same history, and
- * the pieces of Genkit that any agent is made of.
+ * The agent turn: `chat.send()` on an agent with the in-memory store, compared with Genkit's agent, a bare `ai.generate` with the same history,
+ * and only the parts of Genkit that every agent needs.
  */
 import { spread, type Spread } from './measure.ts';
 import { Contender } from './race.ts';
@@ -16,10 +16,10 @@ const SPECS: RuntimeSpec[] = [
 ];
 
 const CHAT = 100;
-/** Chats that are played before the first is measured: all code is compiled by then. */
+/** Chats that are played before the first measurement, so that all code is compiled. */
 const WARM_UP = 40;
 const CHATS = 25;
-/** The turns around the last are timed so many at a time, as those of a chat are: what they leave to collect is part of their cost. */
+/** The turns around the last are timed this many at a time, like the turns of a chat, so that garbage collection is included. */
 const BATCH = 20;
 const BATCHES = 10;
 const MOST_OF_GENERATE = 1.5;
@@ -44,7 +44,7 @@ export async function benchRuntime(report: Report, turns: number): Promise<void>
   }
 }
 
-/** The times of each runner, who take turns in alternating order. */
+/** The times of each runner. The runners take turns, in alternating order. */
 async function takeTurns(
   runners: readonly Runner[],
   rounds: number,
@@ -65,7 +65,7 @@ function figures(name: string, [ours, genkit, generate, pieces]: Spread[]): Figu
   return [
     { ...figure, theirs: genkit! },
     { ...figure, theirs: generate!, peer: 'bare generate', goal: { atMostOfTheirs: MOST_OF_GENERATE } },
-    // What no agent can be without; it says how much of the goal is left.
+    // The minimum for every agent. It shows how much of the goal is left.
     { ...figure, theirs: pieces!, peer: "Genkit's pieces of an agent" },
   ];
 }

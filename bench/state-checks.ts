@@ -1,7 +1,7 @@
-/** What a service of sessions is to get right, as named behaviours that ours and that of Google's Agent Development Kit can be tried on. */
+/** Named behaviours of a session service, to test on ours and on the one of Google's Agent Development Kit. */
 import type { Choice, Event, Owner, Service, Session, State } from './state-service.ts';
 
-/** What was seen, and what should have been. */
+/** The actual and the expected result. */
 export type Outcome = [seen: unknown, expected: unknown];
 
 const ADA = { appName: 'shop', userId: 'ada' };
@@ -9,7 +9,7 @@ const BOB = { appName: 'shop', userId: 'bob' };
 const BANK = { appName: 'bank', userId: 'ada' };
 const HOSTILE = ['__proto__', 'constructor', 'toString'];
 
-/** The behaviours, each on a service of its own. */
+/** The behaviours. Each is tested on a new service. */
 export const CHECKS: { readonly [name: string]: (service: Service) => Promise<Outcome> } = {
   '`user:` state given at `createSession` is seen in the user’s other sessions': async (service) => {
     await service.createSession({ ...ADA, state: { 'user:theme': 'dark' } });
@@ -220,7 +220,7 @@ async function read(service: Service, { id }: Session, choice?: Choice): Promise
   return (await service.getSession({ ...ADA, sessionId: id, ...choice }))!;
 }
 
-/** What a new session of theirs begins with, as it is read. */
+/** The initial state of a new session, as it is read. */
 async function stateOfNew(service: Service, owner: Owner): Promise<State | undefined> {
   const { id: sessionId } = await service.createSession(owner);
   return (await service.getSession({ ...owner, sessionId }))?.state;
@@ -238,7 +238,7 @@ async function withFourEvents(service: Service): Promise<Session> {
   return session;
 }
 
-/** A session with the events a and b, of which a is appended again at the end. */
+/** A session with the events a and b, in which a is appended again at the end. */
 async function repeated(service: Service): Promise<Session> {
   const session = await service.createSession(ADA);
   for (const [id, step] of [

@@ -1,4 +1,4 @@
-/** What both services of sessions, ours and that of Google's Agent Development Kit, can do, in our words. */
+/** A common interface of both session services, ours and the one of Google's Agent Development Kit. */
 
 export type State = Record<string, unknown>;
 
@@ -21,19 +21,19 @@ export interface Session {
   readonly lastUpdateTime: number;
 }
 
-/** Which events are read. */
+/** Selects the events to read. */
 export interface Choice {
   numRecentEvents?: number;
   afterTimestamp?: number;
 }
 
-/** A service of sessions. */
+/** A session service. */
 export interface Service {
   createSession(options: Owner & { sessionId?: string; state?: State }): Promise<Session>;
   getSession(query: Owner & Choice & { sessionId: string }): Promise<Session | undefined>;
   listSessions(owner: Owner): Promise<{ sessions: { id: string }[] }>;
   deleteSession(query: Owner & { sessionId: string }): Promise<unknown>;
   appendEvent(session: Session, event: Event): Promise<Event>;
-  /** Two sessions of the user at the same time add one to a key, as the library's tools do it in a turn. */
+  /** Adds one to a key in two sessions of the user at the same time, like the library's tools in a turn. */
   addOneInTwoTurns(owner: Owner, key: `user:${string}`): Promise<void>;
 }

@@ -1,5 +1,5 @@
 /**
- * Behaviours of sessions' state and events, tried on our service and on the in-memory one of Google's Agent Development Kit. No timings;
+ * Tests behaviours of state and events on our service and on the in-memory service of Google's Agent Development Kit. Without timings.
  * `docs/state.md` has the table.
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -9,7 +9,7 @@ import type { Report } from './report.ts';
 import { CHECKS, type Outcome } from './state-checks.ts';
 import type { Service } from './state-service.ts';
 
-/** Tries all behaviours. Of each what is wrong with it, `undefined` when nothing is. */
+/** Tests all behaviours. Returns for each what is wrong, or `undefined`. */
 export function tryAll(open: () => Service): Promise<(string | undefined)[]> {
   return Promise.all(Object.values(CHECKS).map((check) => wrongWith(check(open()))));
 }
@@ -31,7 +31,7 @@ function told(value: unknown): string {
   return typeof value === 'string' ? value : `\`${JSON.stringify(value)}\``;
 }
 
-/** Our service over a store in memory. */
+/** Our service on an in-memory store. */
 export function openOurs(): Service {
   const store = new InMemorySessionStore();
   const addOneInTwoTurns: Service['addOneInTwoTurns'] = async ({ appName, userId }, key) => {
@@ -50,7 +50,7 @@ export function openOurs(): Service {
   return Object.assign(new SessionService(store), { addOneInTwoTurns });
 }
 
-/** Each caller of the function waits until so many have called it. */
+/** Each call of the function waits until it was called this many times. */
 function meeting(size: number): () => Promise<void> {
   let here = 0;
   let go: () => void;

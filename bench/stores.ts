@@ -5,12 +5,12 @@ import { bytesAtRest, makeFolder, single, spread, type Spread } from './measure.
 import { race, withContenders, type Contender } from './race.ts';
 import type { Figure, Report } from './report.ts';
 
-/** Turn numbers at which figures are taken; each is the median of the turns just before it, a checkpoint among them. */
+/** Turn numbers of the figures. Each figure is the median of the turns before it, including a checkpoint. */
 const MARKS = [10, 100, 500, 1000, 2000];
 const WINDOW = 25;
-/** How often what is no part of the race is repeated. */
+/** The repetitions of measurements outside of the race. */
 const SAMPLES = 15;
-/** The goals are those of a session of so many turns. */
+/** The goals apply to a session of this many turns. */
 const LONG = 1000;
 const MOST = { memory: 1 / 15, fast: 1 / 20, full: 1 / 10, cold: 1 / 4 };
 
@@ -34,7 +34,7 @@ async function repeated(count: number, measure: () => Promise<number>): Promise<
   return spread(samples);
 }
 
-/** Other ways to take a turn, on the session as it is: resumed by snapshot, with a look at the state, on a store object that has seen nothing before. */
+/** Other kinds of turns at the end of the session: resumed by snapshot, with an access to the state, and on a store object with empty caches. */
 async function otherTurns(label: string, ours: Contender, theirs: Contender, turns: number): Promise<Figure[]> {
   const cold = (contender: Contender) => repeated(SAMPLES, () => contender.ask({ do: 'turn', cold: true }));
   const bySnapshot = (contender: Contender) =>
@@ -129,7 +129,7 @@ export async function benchFile(report: Report, turns: number): Promise<void> {
   });
 }
 
-/** The same turns when all objects of a state are new each time. */
+/** The same turns, if all objects of a state are new each time. */
 async function benchClonedStates(report: Report, turns: number): Promise<void> {
   const specs = fileSpecs(makeFolder(), {}).map((spec): ContenderSpec => ({ ...spec, states: 'cloned' }));
   await withContenders(specs, async (contenders) => {
@@ -141,7 +141,7 @@ async function benchClonedStates(report: Report, turns: number): Promise<void> {
   });
 }
 
-/** How long one save keeps the event loop from everything else. */
+/** How long one save blocks the event loop. */
 async function benchBlocking(report: Report, turns: number): Promise<void> {
   await withContenders(fileSpecs(makeFolder(), {}), async (contenders) => {
     report.start('files, blocked event loop', turns);
@@ -190,7 +190,7 @@ async function addSizes(report: Report, folder: string, turns: number, informati
   }
 }
 
-/** A `sessionId` lookup with and without `rejectBranchingSessions`, on the session that the turns left. */
+/** A `sessionId` lookup with and without `rejectBranchingSessions`, on the session of the turns. */
 async function benchBranchCheck(report: Report, folder: string): Promise<void> {
   const options = { rejectBranchingSessions: true };
   const specs: ContenderSpec[] = [
@@ -218,10 +218,10 @@ async function benchBranchCheck(report: Report, folder: string): Promise<void> {
   });
 }
 
-/** Sessions of a crowd that are made between two steps of the progress bar. */
+/** How many other sessions are made in one step of the progress bar. */
 const CROWD_STEP = 1000;
 
-/** One session alone, and the same among many others of the same tenant. */
+/** One session alone, and the same session among many others of the tenant. */
 export async function benchCrowd(report: Report, sessions: number): Promise<void> {
   const turns = 100;
   const folder = makeFolder();

@@ -1,10 +1,10 @@
 /**
- * The standard workload on which every speed, cost and size figure of the project is taken: a linear chat session, made by a seeded
- * generator, so that every run and every store sees the same bytes.
+ * The standard workload of every speed, cost and size figure of the project: a linear chat session from a seeded generator, so that every run
+ * and every store gets the same bytes.
  *
  * Turn i adds a user message of 300 bytes and a model message of 1,200 bytes; on every 5th turn, before the reply, a tool request (400 bytes
- * of input) and its response (2,350 bytes in a nested array of rows); to the custom state (1 KB, two levels deep, with a list) a counter
- * goes up and one 40-byte field changes; on every 50th turn a named artifact of 20,000 bytes.
+ * of input) and its response (2,350 bytes in a nested array of rows). In the custom state (1 KB, two levels deep, with a list) it raises a
+ * counter and changes one 40-byte field. On every 50th turn it adds a named artifact of 20,000 bytes.
  */
 import type { SessionSnapshotInput, SessionState } from 'genkit/beta';
 
@@ -40,7 +40,7 @@ function random(seed: number): () => number {
   };
 }
 
-/** Builds the session turn by turn; `state` is the state after the last turn, owned by the workload. */
+/** Builds the session turn by turn. `state` is the state after the last turn, and belongs to the workload. */
 export class Workload {
   readonly sessionId: string;
   readonly #random: () => number;
@@ -66,7 +66,7 @@ export class Workload {
     return this.#information;
   }
 
-  /** Plays the next turn and answers the full state after it: fresh containers, messages shared with earlier answers. */
+  /** Plays the next turn and returns the full state after it: new containers, messages shared with earlier results. */
   next(): SessionState<WorkloadState> {
     this.#turn++;
     const added: Message[] = [{ role: 'user', content: [{ text: this.#text(300) }] }];
@@ -108,7 +108,7 @@ export class Workload {
     this.#information += JSON.stringify(added).length + note.length + 8;
   }
 
-  /** English-like text of exactly so many bytes. */
+  /** English-like text of exactly this many bytes. */
   #text(length: number): string {
     let text = '';
     while (text.length < length) {
@@ -118,7 +118,7 @@ export class Workload {
   }
 }
 
-/** The snapshot that a completed turn saves. */
+/** The snapshot of a completed turn. */
 export function completedSnapshot(
   state: SessionState<WorkloadState>,
   parentId: string | undefined,

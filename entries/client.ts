@@ -1,4 +1,4 @@
-/** Talk to an agent that is served over HTTP. Runs in browsers and in Node. */
+/** The client of agents that are served over HTTP. Runs in browsers and in Node. */
 export { applyPatch } from '../src/client/apply-unchecked.ts';
 export { AgentError, type AgentErrorOptions } from '../src/client/errors.ts';
 export {

@@ -1,4 +1,4 @@
-/** The stores for the Cloud Firestore of a Firebase app: of sessions, and of memories. */
+/** The session store and the memory store for the Cloud Firestore of a Firebase app. */
 export {
   FirestoreMemoryStore,
   type FirestoreMemoryStoreOptions,

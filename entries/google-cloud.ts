@@ -1,4 +1,4 @@
-/** The stores for Cloud Firestore: of sessions, and of memories. */
+/** The session store and the memory store for Cloud Firestore. */
 export {
   FirestoreMemoryStore,
   type FirestoreMemoryStoreOptions,

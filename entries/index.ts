@@ -1,4 +1,4 @@
-/** All of `genkit/beta`, so that an application moves by changing that one import. Exports below replace those of the same name. */
+/** All exports of `genkit/beta`, so that an application only changes this import. The exports below replace those of the same name. */
 export * from 'genkit/beta';
 export { agentRuntime, type AgentRuntimeOptions, type MountedInspectorOptions } from '../plugins/agent-runtime.ts';
 export type { RuntimeDefaults } from '../src/agent/define/runtime-defaults.ts';

@@ -1,4 +1,4 @@
-/** A page that shows sessions, runs, memories and the models' inputs, for your own server. `npx genkitx-agents inspect` starts it, too. */
+/** A page that shows sessions, runs, memories and the models' inputs, for your own server. `npx genkitx-agents inspect` starts it too. */
 export { inspector, type Inspector } from '../src/inspector/inspector.ts';
 export type { InspectorOptions } from '../src/inspector/options.ts';
 export type { MemoryManager } from '../src/memory/manager.ts';

@@ -1,4 +1,4 @@
-/** A conversation with an agent in a page: a hook for React, and a transport for the AI SDK's `useChat`. Needs `react`. */
+/** Conversations with agents in a page: a hook for React, and a transport for the AI SDK's `useChat`. Needs `react`. */
 export { AgentError } from '../src/client/errors.ts';
 export {
   agentTransport,

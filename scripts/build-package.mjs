@@ -1,4 +1,4 @@
-// Builds the package as `tsdown` does, into the folder that the argument names.
+// Builds the package with `tsdown`, into the folder of the argument.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'tsdown';
@@ -6,7 +6,7 @@ import { build } from 'tsdown';
 const folder = process.argv[2];
 await build({ logLevel: 'warn', outDir: folder });
 
-// Declarations go without the bundler's comments that say which file each is from. No plugin gets them.
+// Removes the bundler's comments with file names from the declarations. A plugin can't do this, because it does not get these files.
 for (const name of readdirSync(folder).filter((one) => one.endsWith('.d.cts'))) {
   const path = join(folder, name);
   writeFileSync(path, readFileSync(path, 'utf8').replaceAll(/^\/\/#(?:region|endregion).*\n/gm, ''));

@@ -1,5 +1,5 @@
-// Packs the package as npm would publish it, and checks the tarball: publint (the manifest against the files) and attw (the types as every
-// module resolution sees them). Leaves nothing behind.
+// Packs the package like npm, and checks the tarball: publint (the manifest against the files) and attw (the types in every module
+// resolution). Removes its files at the end.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// Keeps words and phrases out of code, tests and docs that a reader would have to decode. Each has the plain words that stand in its place.
+// Finds words and phrases in code, tests and docs that are hard to understand, and shows what to write instead.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** What to look for, and what to write. */
+/** Each pattern, with the text to write instead. */
 const WORDS = [
   [/\bunless told\b/i, "'Default: ...'"],
   [/\bwhoever\b/i, 'the noun: the caller, the writer, the owner'],
@@ -28,7 +28,7 @@ const WORDS = [
   [/\bwhat \{@link \w+\} (needs|works with)\b/i, 'nothing: leave the docstring out'],
 ];
 
-/** This file, and texts as users write them. */
+/** This file, and files with texts of users. */
 const EXEMPT = new Set([
   'scripts/check-words.mjs',
   'test/memory/pipeline/harmless-corpus.ts',

@@ -1,13 +1,13 @@
-// Makes a sample ready to be deployed: `node scripts/pack-sample.mjs cloud-run` (or firebase) builds this package and packs it, bundles the
-// sample's own code into one file, and puts both and the chat page into samples/<name>/build. From then on the folder samples/<name> needs
-// nothing outside itself: copy it anywhere, and deploy it.
+// Prepares a sample for deployment: `node scripts/pack-sample.mjs cloud-run` (or firebase) builds and packs this package, bundles the sample's
+// code into one file, and copies both and the chat page into samples/<name>/build. After that the folder samples/<name> needs no other files:
+// copy it anywhere, and deploy it.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-/** What is deployed besides code. */
+/** Other files to deploy. */
 const MORE = { 'cloud-run': [], firebase: ['firestore.rules', 'firestore.indexes.json'] };
 
 const name = process.argv[2] ?? '';
@@ -35,10 +35,10 @@ await build({
   platform: 'node',
   target: 'node20',
   logLevel: 'warn',
-  // The package is installed from its tarball, as its users install it.
+  // Not bundled: the package is installed from its tarball.
   deps: { skipNodeModulesBundle: true, neverBundle: [/^genkitx-agents/] },
 });
-if (!existsSync(join(target, 'main.mjs'))) fail('the bundle is not there.');
+if (!existsSync(join(target, 'main.mjs'))) fail('the build made no bundle.');
 console.log(`samples/${name}/build is ready.`);
 
 function run(command, args) {

@@ -1,5 +1,5 @@
-// Checks that a release is ready, and publishes it: `npm run release -- --dry-run` checks only. The version is that of package.json; its section in
-// CHANGELOG.md must be there, the work tree clean, and the packed package as `npm run check:package` wants it, in both formats, below its size.
+// Checks that a release is ready, and publishes it: `npm run release -- --dry-run` only checks. The version of package.json must have a section in
+// CHANGELOG.md, the work tree must be clean, and the packed package must pass `npm run check`, have both formats, and be below its size limit.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,13 +11,13 @@ const isDryRun = process.argv.includes('--dry-run');
 
 const unknown = process.argv.slice(2).find((argument) => argument !== '--dry-run');
 if (unknown !== undefined) {
-  console.error(`release: unknown option '${unknown}'; there is --dry-run.`);
+  console.error(`release: unknown option '${unknown}'; the only option is --dry-run.`);
   process.exit(2);
 }
 
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-/** Each answers what is wrong, or undefined. */
+/** Each check returns the problem, or undefined. */
 const checks = {
   'version is SemVer': () => (/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version) ? undefined : `package.json says '${version}'`),
   'changelog has the version': () => {

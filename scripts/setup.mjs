@@ -1,5 +1,5 @@
-// Makes a checkout ready: installs what the lock file names, with --build builds the package and its pages, and with --bench installs
-// what only the bench needs. Does only what is out of date, and says what it does. Uses nothing but Node, because it runs before anything is installed.
+// Prepares a checkout: installs the packages of the lock file, with --build builds the package and its pages, with --bench installs the packages
+// of the bench. Skips steps that are up to date, and prints the others. Uses only Node, because it runs before the installation.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -44,17 +44,17 @@ function install(folder, what) {
   writeFileSync(stamp, wanted);
 }
 
-/** Builds into a folder of its own, and moves that into place when it is whole: another build may run at the same time, or a server that reads dist. */
+/** Builds into a folder of its own, and moves it to its place when it is complete, because another build or a server that reads dist may run. */
 function build() {
   const wanted = fingerprint();
   const dist = join(root, 'dist');
   if (read(join(dist, '.build-stamp')) === wanted) return;
   say('Building the package and its pages ...');
-  // Tests that build set another, with which the pages get React's development build.
+  // Tests set another value, and the pages would get React's development build.
   process.env.NODE_ENV = 'production';
   const folder = newBuildFolder();
   const draft = join(folder, 'dist');
-  // Its command warns of Node 20, which the package supports; its function does not.
+  // Calls the function, because the command warns about Node 20, which the package supports.
   run('node', ['scripts/build-package.mjs', draft]);
   for (const [page, name] of Object.entries({ 'ui/inspector': 'inspector', 'samples/support/page': 'support-page' })) {
     const options = ['--config', `${page}/vite.config.ts`, '--outDir', join(draft, name), '--logLevel', 'warn'];
@@ -64,7 +64,7 @@ function build() {
   replaceFolder(dist, draft, join(folder, 'old'));
 }
 
-/** Named by this process, and removed at its end; those of processes that were killed are removed now. */
+/** A folder with the id of this process. It is removed at the end of the process; folders of dead processes are removed now. */
 function newBuildFolder() {
   const builds = join(root, '.tmp', 'builds');
   const folder = join(builds, String(process.pid));
@@ -89,13 +89,13 @@ function replaceFolder(folder, draft, old) {
       if (existsSync(folder)) renameSync(folder, old);
       return renameSync(draft, folder);
     } catch (error) {
-      // Another build moved its folder away or into place at this moment.
+      // Another build moved the folder at this moment.
       if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(error.code) || !existsSync(draft)) throw error;
     }
   }
 }
 
-/** Changes when a source file is added, removed or edited. */
+/** A hash that changes if a source file is added, removed or edited. */
 function fingerprint() {
   const lines = CONFIGS.map((file) => `${file} ${sha256(readFileSync(join(root, file)))}`);
   for (const folder of SOURCES)
@@ -115,7 +115,7 @@ function run(command, args, folder = '.') {
   const windows = process.platform === 'win32';
   const { status, error } = spawnSync(command, args, { cwd: join(root, folder), stdio: 'inherit', shell: windows });
   if (error) fail(`${command} could not be started: ${error.message}`);
-  if (status !== 0) fail(`'${command} ${args.join(' ')}' failed (exit code ${status}); what it printed is above.`);
+  if (status !== 0) fail(`'${command} ${args.join(' ')}' failed (exit code ${status}); its output is above.`);
 }
 
 function remove(path) {

@@ -1,4 +1,4 @@
-/** An agent in a long session, with a window or without, in a process of its own. Started by `assembly.ts` only. */
+/** An agent in a long session, with or without a window, in a process of its own. Started by `assembly.ts` only. */
 import { contextWindow, type ContextWindow, type TurnWindow } from 'genkitx-agents/context';
 import { answerRequests } from '../answer-requests.ts';
 import { timed } from '../measure.ts';
@@ -10,14 +10,14 @@ export interface AssemblySpec extends LongSession {
   readonly window?: WindowName;
 }
 
-/** What the parent may ask for. */
+/** The requests of the parent. */
 export type AssemblyRequest =
-  /** Adds a turn; answers its ms. */
+  /** Adds a turn; returns its ms. */
   | 'turn'
-  /** Of the last turn, the ms in which its requests were assembled, each from the call of the window to that of the model. */
+  /** Returns the ms for assembling the requests of the last turn, each from the call of the window to the call of the model. */
   | 'assembled';
 
-/** The window, and a clock around what it does before the model is called. */
+/** The window, with a clock around its work before the model call. */
 function clocked(window: ContextWindow, add: (ms: number) => void): ContextWindow {
   const call = async (turn: TurnWindow, request: Parameters<TurnWindow['call']>[0]) => {
     const start = performance.now();

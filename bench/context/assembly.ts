@@ -1,4 +1,4 @@
-/** What it takes to assemble the window of a long session when a turn was added: how long, and how many messages are looked at. */
+/** The cost of assembling the window of a long session after a new turn: the time, and the number of examined messages. */
 import { contextWindow } from 'genkitx-agents/context';
 import { meter } from '../../src/session/log/message-log.ts';
 import { single, spread } from '../measure.ts';
@@ -10,13 +10,13 @@ import { longTalker, WINDOWS, type WindowName } from './long-talker.ts';
 const SCRIPT = new URL('./assembly-contender.ts', import.meta.url);
 const NAMES = Object.keys(WINDOWS) as WindowName[];
 
-/** Turns that are played before any is measured: all code is compiled by then. */
+/** Turns that are played before the first measurement, so that all code is compiled. */
 const WARM_UP = 30;
 const MEASURED = 50;
 const MOST_OF_TURN = 1 / 10;
 const MOST_LOOKS = 3;
 
-/** How long the windows take, beside the turn of an agent without one. */
+/** The time of the windows, compared with the turn of an agent without a window. */
 export async function benchAssembly(report: Report, turns: number): Promise<void> {
   const session = { turns, added: WARM_UP + MEASURED };
   const specs: AssemblySpec[] = [
@@ -59,7 +59,7 @@ export async function benchAssembly(report: Report, turns: number): Promise<void
   }
 }
 
-/** How many messages the windows look at, to count or to hash them, beside the messages that they send. */
+/** How many messages the windows count or hash for each message that they send. */
 export async function benchLooks(report: Report, turns: number): Promise<void> {
   for (const name of NAMES) {
     const window = contextWindow({ maxTokens: 8_000, history: WINDOWS[name]() });
@@ -74,7 +74,7 @@ export async function benchLooks(report: Report, turns: number): Promise<void> {
       await talker.send();
       const looked = meter.messages - before;
       report.progress(1);
-      // The first turns look at the session that was there.
+      // The first turns also examine the initial session.
       if (turn < 2) continue;
       looks.push(looked);
       shares.push(looked / sent);

@@ -1,4 +1,4 @@
-/** The standard workload as a conversation: what the user asks, what the model answers, and the tool that it calls on every fifth turn. */
+/** The standard workload as a conversation: the user's questions, the model's answers, and a tool call on every fifth turn. */
 import { Workload } from '../workload.ts';
 
 /** A tool call of the model. */
@@ -8,7 +8,7 @@ export interface ScriptedCall {
   readonly output: Readonly<Record<string, unknown>>;
 }
 
-/** One turn, as every framework plays it. */
+/** One turn, the same for every framework. */
 export interface ScriptedTurn {
   readonly question: string;
   readonly call?: ScriptedCall;
@@ -17,7 +17,7 @@ export interface ScriptedTurn {
 
 export const TOOL = { name: 'lookup', description: 'Looks something up.' };
 
-/** About 2 KB, as an agent's instructions have. */
+/** About 2 KB, like the instructions of an agent. */
 export const INSTRUCTIONS = 'You help customers of a shop with their orders, and you are brief and friendly. '.repeat(
   25,
 );
@@ -40,7 +40,7 @@ export function scriptedTurns(count: number): ScriptedTurn[] {
   });
 }
 
-/** What a summarizer of this bench answers the n-th time: about 600 tokens. */
+/** The n-th answer of a summarizer of this bench: about 600 tokens. */
 export function scriptedSummary(n: number): string {
   const text = new Workload({ seed: n }).next().messages!.at(-1)!.content[0]!.text!;
   return `Summary ${n}. ${text} ${text}`;

@@ -1,4 +1,4 @@
-/** The estimate of tokens beside a real tokenizer, as it comes, and after the model has reported the tokens of the first half of a text. */
+/** The estimate of tokens compared with a real tokenizer, before and after the model has reported the tokens of the first half of a text. */
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { Calibration } from '../../src/context/tokens/calibration.ts';
 import { estimateTokens } from '../../src/session/log/estimate-tokens.ts';

@@ -1,4 +1,4 @@
-/** What the summaries of a window cost on Firestore: the traffic of a session with a window, less that of the same session without. */
+/** The cost of a window's summaries on Firestore: the traffic of a session with a window, minus the traffic of the same session without it. */
 import { randomUUID } from 'node:crypto';
 import { Firestore } from '@google-cloud/firestore';
 import { contextWindow } from 'genkitx-agents/context';
@@ -11,12 +11,12 @@ import type { ScriptedTurn } from './conversation.ts';
 import { genkitTalker } from './genkit-talker.ts';
 import { WINDOWS } from './long-talker.ts';
 
-/** `summarize` makes a summary after so many turns. */
+/** `summarize` makes a summary after this many turns. */
 const EVERY_TURNS = 5;
 const TURN: ScriptedTurn = { question: 'Where is my order?', reply: 'On its way.' };
 const UNITS = { reads: 'reads', writes: 'writes', rpcs: 'requests' } as const;
 
-/** A turn, and what it begins in the background. */
+/** A turn, and its work in the background. */
 type Play = () => Promise<void>;
 
 export async function benchFirestoreCosts(report: Report): Promise<void> {
@@ -24,7 +24,7 @@ export async function benchFirestoreCosts(report: Report): Promise<void> {
   const db = new Firestore({ projectId: `demo-${randomUUID()}` });
   // A client's first request sets up its connection.
   await db.doc('warm/up').get();
-  /** The agent in a process of its own: nothing is shared with the others but the database. Each turn resumes the session by its id. */
+  /** The agent of another process, which shares only the database. Each turn resumes the session by its id. */
   const open = (hasWindow: boolean): Play => {
     const store = new FirestoreSessionStore({ db, collection: hasWindow ? 'with' : 'without' });
     const context = contextWindow({ maxTokens: 8_000, history: WINDOWS['summarize and lastTurns']() });

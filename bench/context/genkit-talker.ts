@@ -1,11 +1,11 @@
-/** An agent of ours that plays the conversation of the standard workload. */
+/** Our agent in the conversation of the standard workload. */
 import { z, type GenerateRequest, type MessageData, type Part } from 'genkit';
 import { defineAgent, genkit, InMemorySessionStore, type SessionStore } from 'genkitx-agents';
 import type { ContextWindow } from 'genkitx-agents/context';
 import { INSTRUCTIONS, scriptedSummary, TOOL, type ScriptedTurn } from './conversation.ts';
 import type { Ledger, Line } from './ledger.ts';
 
-/** What plays the conversation. */
+/** Plays the conversation. */
 export interface Talker {
   /** Plays a turn. */
   send(turn: ScriptedTurn): Promise<void>;
@@ -15,15 +15,15 @@ export interface Talker {
 export const SUMMARIZER = 'summarizer';
 
 export interface GenkitTalkerOptions {
-  /** Default: nothing is counted. */
+  /** Default: tokens are not counted. */
   readonly ledger?: Ledger;
   /** Default: no window. */
   readonly context?: ContextWindow;
   /** Default: a new one in memory. */
   readonly store?: SessionStore;
-  /** What the chat continues. Default: a new session. */
+  /** The snapshot or session that the chat continues. Default: a new session. */
   readonly from?: { readonly sessionId: string } | { readonly snapshotId: string };
-  /** Each turn resumes `from`, as a server does. Default: the chat goes on from its last snapshot. */
+  /** Each turn resumes `from`, like on a server. Default: the chat continues from its last snapshot. */
   readonly isResuming?: boolean;
   /** Called with each request of the agent. Optional. */
   readonly onRequest?: (request: GenerateRequest) => void;
@@ -31,7 +31,7 @@ export interface GenkitTalkerOptions {
   readonly onSummary?: () => Promise<void>;
 }
 
-/** An agent whose model says what the turn says. It does not wait for summaries. */
+/** An agent whose model gives the answers of the workload. It does not wait for summaries. */
 export function genkitTalker(options: GenkitTalkerOptions): Talker {
   const { ledger, context, store = new InMemorySessionStore(), from = {}, onRequest, onSummary, isResuming } = options;
   const ai = genkit({});

@@ -1,17 +1,17 @@
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 
-/** A message as every framework sends it, whatever it calls the parts. */
+/** A message in a common form for all frameworks. */
 export interface Line {
   readonly role: string;
   readonly text: string;
 }
 
-/** The tokens of a message besides those of its text. */
+/** The tokens of a message in addition to its text. */
 const MESSAGE_TOKENS = 4;
 
 const known = new Map<string, number>();
 
-/** Tokens by a real tokenizer. A text is counted once. */
+/** Tokens by a real tokenizer. Each text is counted once. */
 export function tokensOf(lines: readonly Line[]): number {
   return lines.reduce((sum, { text }) => {
     const tokens = known.get(text) ?? countTokens(text);
@@ -20,21 +20,21 @@ export function tokensOf(lines: readonly Line[]): number {
   }, 0);
 }
 
-/** What was sent to the models in a conversation. */
+/** Counts the tokens that were sent to the models in a conversation. */
 export class Ledger {
-  /** Tokens of each turn, those of summaries included. */
+  /** The tokens of each turn, including summaries. */
   readonly byTurn: number[] = [];
-  /** Of these, all that summarizers read. */
+  /** The part of all tokens that summarizers read. */
   forSummaries = 0;
   /** The largest request of the agent. */
   largest = 0;
 
-  /** What follows belongs to the next turn. */
+  /** Begins the next turn. */
   beginTurn(): void {
     this.byTurn.push(0);
   }
 
-  /** Notes a request of the agent. Answers its tokens, as a model reports them. */
+  /** Records a request of the agent. Returns its tokens, like a model. */
   agentSent(lines: readonly Line[]): number {
     const tokens = this.#add(lines);
     this.largest = Math.max(this.largest, tokens);

@@ -22,9 +22,9 @@ export const WINDOWS = {
 export type WindowName = keyof typeof WINDOWS;
 
 export interface LongSession {
-  /** The session's length at first. */
+  /** The initial length of the session. */
   readonly turns: number;
-  /** How many turns are added at most. */
+  /** The largest number of added turns. */
   readonly added: number;
 }
 

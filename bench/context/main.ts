@@ -1,4 +1,4 @@
-/** What a context window costs and saves. */
+/** The costs and savings of a context window. */
 import type { Report } from '../report.ts';
 import { benchAssembly, benchLooks } from './assembly.ts';
 import { benchEstimates } from './estimates.ts';
@@ -8,10 +8,10 @@ import { benchStall } from './stall.ts';
 import { benchStored } from './stored.ts';
 import { benchTokensSent } from './tokens-sent.ts';
 
-/** With so many `--turns` the lengths are those of the goals. */
+/** With this many `--turns` the sessions have the lengths of the goals. */
 const STANDARD_TURNS = 1000;
 
-/** All that is counted, so a busy machine changes nothing. */
+/** All counted figures, which a busy machine does not change. */
 export async function benchContext(report: Report, turns: number): Promise<void> {
   const scaled = (length: number) => Math.max(10, Math.round((length * turns) / STANDARD_TURNS));
   await benchLooks(report, turns);

@@ -1,4 +1,4 @@
-/** How much of a request begins like the one before, which is what providers cache. */
+/** The length of the common beginning of two consecutive requests, which providers cache. */
 import { clearToolOutputs, contextWindow, lastTurns, summarize, tokenBudget } from 'genkitx-agents/context';
 import { single } from '../measure.ts';
 import type { Report } from '../report.ts';
@@ -7,9 +7,9 @@ import { genkitTalker, SUMMARIZER, type Talker } from './genkit-talker.ts';
 import { Ledger, type Line } from './ledger.ts';
 
 const TURNS = 50;
-/** Tokens of a request at most, for all that have such a limit. */
+/** The most tokens of a request, for all contenders with a limit. */
 const BUDGET = 12_000;
-/** Bytes that may differ, in %. */
+/** The goal: bytes that may differ, in %. */
 const MOST_NEW = 10;
 
 const HISTORIES = {
@@ -22,11 +22,11 @@ const HISTORIES = {
 
 interface Sent {
   readonly body: Buffer;
-  /** A summary was made since the request before. */
+  /** Whether a summary was made since the previous request. */
   readonly isCompacted: boolean;
 }
 
-/** Keeps the requests. */
+/** Records the requests. */
 class RequestLedger extends Ledger {
   readonly requests: Sent[] = [];
   #isCompacted = false;
@@ -92,17 +92,17 @@ async function play(
   return ledger.requests;
 }
 
-/** Bytes after the common beginning of two consecutive requests, in % of one of them, in the mean. */
+/** The mean share of bytes after the common beginning of two consecutive requests, in %. */
 interface Shares {
-  /** Of the earlier: what a cache holds in vain. */
+  /** Share of the earlier request: cached, but not used again. */
   readonly lost: number;
-  /** Of the later: what the model reads anew, the new messages included. */
+  /** Share of the later request: not cached, including the new messages. */
   readonly added: number;
-  /** The same, of the requests that go on where the one before ended. */
+  /** The same, only for requests that continue the previous one. */
   readonly addedWithoutCuts: number;
 }
 
-/** A request after a compaction begins anew, and is left out. */
+/** Leaves out a request after a compaction, because its beginning is new. */
 function sharesOf(requests: readonly Sent[]): Shares {
   const lost: number[] = [];
   const added: number[] = [];
@@ -114,7 +114,7 @@ function sharesOf(requests: readonly Sent[]): Shares {
     while (same < body.length && body[same] === before[same]) same++;
     lost.push(1 - same / before.length);
     added.push(1 - same / body.length);
-    // All but the end of the array.
+    // Without the end of the array.
     if (same >= before.length - 1) addedWithoutCuts.push(added.at(-1)!);
   }
   return { lost: percent(lost), added: percent(added), addedWithoutCuts: percent(addedWithoutCuts) };

@@ -1,4 +1,4 @@
-/** What a turn does whose summarizer stalls. */
+/** The behaviour of a turn whose summarizer stalls. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { contextWindow, summarize } from 'genkitx-agents/context';
 import type { Report } from '../report.ts';
@@ -34,7 +34,7 @@ export async function benchStall(report: Report): Promise<void> {
   });
 }
 
-/** Plays turns until a summary was made. Answers the order of events if a turn was answered only after the summary that was begun in it or before it. */
+/** Plays turns until a summary was made. If a turn was answered only after a summary that began in it or earlier, returns the order of events. */
 async function eventsOf(open: (onSummary: () => Promise<void>) => Promise<Stalling>): Promise<string | undefined> {
   const events: string[] = [];
   let isOver = false;

@@ -1,4 +1,4 @@
-/** What compaction changes in what is stored: nothing in the snapshots' states. */
+/** Checks that compaction does not change the states of the stored snapshots. */
 import { createHash } from 'node:crypto';
 import { InMemorySessionStore } from 'genkitx-agents';
 import { contextWindow, lastTurns, type HistoryStrategy } from 'genkitx-agents/context';

@@ -1,4 +1,4 @@
-/** The tokens that are sent over a conversation: by our window, without one, by ADK's compaction, by LangChain's `trimMessages`. */
+/** The tokens that are sent in a conversation: with our window, without a window, with ADK's compaction, with LangChain's `trimMessages`. */
 import { contextWindow, lastTurns, summarize } from 'genkitx-agents/context';
 import { single } from '../measure.ts';
 import type { Report } from '../report.ts';
@@ -6,13 +6,13 @@ import { scriptedTurns } from './conversation.ts';
 import { genkitTalker, SUMMARIZER, type Talker } from './genkit-talker.ts';
 import { Ledger } from './ledger.ts';
 
-/** Tokens of a request at most, for all that have such a limit. */
+/** The most tokens of a request, for all contenders with a limit. */
 const BUDGET = 8_000;
-/** Messages of ten turns of the workload, and of five. */
+/** The number of messages of ten turns of the workload, and of five. */
 const TEN_TURNS = 24;
 const FIVE_TURNS = 12;
 
-/** Our window, as the table of goals has it. */
+/** Our window, as in the table of goals. */
 export function summarizingWindow() {
   return contextWindow({ maxTokens: BUDGET, history: [summarize({ model: SUMMARIZER }), lastTurns(10)] });
 }

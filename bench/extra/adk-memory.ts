@@ -1,7 +1,7 @@
 /** The in-memory memory service of Google's Agent Development Kit, for `../memory/main.ts`. */
 import type { Dialogue } from '../memory/corpus.ts';
 
-/** What is used of it. It is installed for the bench only, so its types can't be looked at when this is checked. */
+/** The used part of it. It is installed only for the bench, so the type check can't use its types. */
 interface Adk {
   InMemoryMemoryService: new () => {
     addSessionToMemory(session: object): Promise<void>;
@@ -14,7 +14,7 @@ interface Adk {
 
 const OWNER = { appName: 'bench', userId: 'one' };
 
-/** What finds the ids of messages, in the order of the service. */
+/** Finds the ids of messages, in the order of the service. */
 export async function adkMemory({ messages }: Dialogue): Promise<(query: string) => Promise<string[]>> {
   const name = '@google/adk';
   const { InMemoryMemoryService, createEvent } = (await import(name)) as Adk;

@@ -1,7 +1,7 @@
-/** The in-memory service of Google's Agent Development Kit, for `../state.ts`: called as its own runner calls it, in our words. */
+/** The in-memory service of Google's Agent Development Kit, for `../state.ts`, with our interface. It is called like ADK's own runner calls it. */
 import type { Event, Service, Session } from '../state-service.ts';
 
-/** What is used of it. It is installed for the bench only, so its types can't be looked at when this is checked. */
+/** The used part of it. It is installed only for the bench, so the type check can't use its types. */
 interface Adk {
   InMemorySessionService: new () => {
     createSession: Service['createSession'];
@@ -15,11 +15,11 @@ interface Adk {
   version: string;
 }
 
-/** Its version, and what makes a new service. */
+/** Its version, and a factory of new services. */
 export async function loadAdk(): Promise<{ version: string; open: () => Service }> {
   const name = '@google/adk';
   const { InMemorySessionService, createEvent, setLogger, version } = (await import(name)) as Adk;
-  // Of an append to a session that is gone it logs a warning, and goes on.
+  // It logs a warning about an append to a deleted session, and continues.
   setLogger(null);
   const open = (): Service => {
     const service = new InMemorySessionService();
@@ -32,7 +32,7 @@ export async function loadAdk(): Promise<{ version: string; open: () => Service 
       listSessions: (owner) => service.listSessions(owner),
       deleteSession: (key) => service.deleteSession(key),
       appendEvent,
-      // A tool's `state.set()` is a delta of its turn's event: the value that it has made of what its session was read with.
+      // A tool's `state.set()` becomes a delta of the turn's event: a new value, computed from the session's state at its read.
       addOneInTwoTurns: async (owner, key) => {
         const sessions = [await service.createSession(owner), await service.createSession(owner)];
         await Promise.all(

@@ -1,4 +1,4 @@
-/** Draws what a turn costs against the length of the session. Uses what is installed for the bench only, so its types are said here. */
+/** Draws the cost of a turn by the length of the session. Its library is installed only for the bench, so its types are declared here. */
 import type { Chart } from '../report.ts';
 
 interface Plot {
@@ -13,10 +13,10 @@ interface Point {
   readonly who: string;
 }
 
-/** A point is the median of so many turns in a row. */
+/** A point is the median of this many consecutive turns. */
 const STEP = 25;
 
-/** The chart as a file's content. */
+/** The content of the chart's file. */
 export async function drawChart({ title, unit, series }: Chart): Promise<string> {
   const Plot = await library<Plot>('@observablehq/plot');
   const { parseHTML } = await library<{ parseHTML: (html: string) => { document: object } }>('linkedom');
@@ -47,7 +47,7 @@ export async function drawChart({ title, unit, series }: Chart): Promise<string>
     ],
   });
   const drawn = svg.outerHTML.replace('<svg ', '<svg xmlns="http://www.w3.org/2000/svg" ');
-  // Tenths of a pixel: the package has these pictures.
+  // Rounded to tenths of a pixel, to keep the pictures of the package small.
   return drawn.replaceAll(/\d+\.\d{4,}/g, (number) => String(Math.round(10 * Number(number)) / 10));
 }
 
@@ -55,7 +55,7 @@ export async function drawChart({ title, unit, series }: Chart): Promise<string>
 const LABEL = 15;
 const AXIS = 330;
 
-/** The points in places where their labels do not cover each other. */
+/** Moves the labels so that they do not cover each other. */
 function spaced(ends: readonly Point[], all: readonly Point[]): Point[] {
   const costs = all.map(({ cost }) => cost);
   const gap = (Math.max(...costs) / Math.min(...costs)) ** (LABEL / AXIS);

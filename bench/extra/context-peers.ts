@@ -1,10 +1,10 @@
-/** ADK's compaction and LangChain's `trimMessages`, playing the conversation of the standard workload. */
+/** ADK's compaction and LangChain's `trimMessages` in the conversation of the standard workload. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { INSTRUCTIONS, scriptedSummary, TOOL, type ScriptedTurn } from '../context/conversation.ts';
 import type { Talker } from '../context/genkit-talker.ts';
 import { tokensOf, type Ledger, type Line } from '../context/ledger.ts';
 
-/** What is used of ADK. It is installed for the bench only, so its types can't be looked at when this is checked. */
+/** The used part of ADK. It is installed only for the bench, so the type check can't use its types. */
 interface Adk {
   BaseLlm: new (options: { model: string }) => object;
   LlmAgent: new (options: object) => object;
@@ -30,11 +30,11 @@ interface AdkRequest {
   config?: { systemInstruction?: string };
 }
 
-/** How ADK compacts. */
+/** ADK's options for compaction. */
 export interface AdkCompaction {
-  /** Compacts when the last request had more tokens. */
+  /** Compacts if the last request had more tokens than this. */
   readonly tokenThreshold: number;
-  /** Events that stay as they are. */
+  /** The number of events that stay unchanged. */
   readonly eventRetentionSize: number;
   /** Called before a summary is written. Optional. */
   readonly onSummary?: () => Promise<void>;
@@ -52,7 +52,7 @@ export async function adkTalker(ledger: Ledger, compaction: AdkCompaction): Prom
 
   class Model extends adk.BaseLlm {
     async *generateContentAsync(request: AdkRequest) {
-      // Its compaction leaves out events of the millisecond in which the last summarized one was made.
+      // Its compaction leaves out events that have the same millisecond as the last summarized one.
       await nextMillisecond();
       const promptTokenCount = ledger.agentSent(linesOfAdk(request));
       const { call, reply } = turn;
@@ -135,7 +135,7 @@ interface LangChain {
   trimMessages(messages: readonly LangChainMessage[], options: object): Promise<LangChainMessage[]>;
 }
 
-/** A conversation whose messages are trimmed before each call of the model, as LangChain's documentation shows it. */
+/** A conversation whose messages are trimmed before each model call, as in LangChain's documentation. */
 export async function langChainTalker(ledger: Ledger, maxTokens: number): Promise<Talker> {
   const langchain = await library<LangChain>('@langchain/core/messages');
   const { SystemMessage, HumanMessage, AIMessage, ToolMessage } = langchain;

@@ -1,6 +1,6 @@
 /**
- * One store of another framework under test, in a process of its own, as `../contender.ts` is one of ours. A turn reads the thread's latest
- * checkpoint and puts the next one with the whole state; of an event log it reads the session and appends the turn's events. Started by
+ * One store of another framework under test, in a process of its own, like `../contender.ts` for our stores. A turn reads the thread's latest
+ * checkpoint and puts the next one with the whole state; with an event log it reads the session and appends the turn's events. Started by
  * `../peers.ts` only.
  */
 import { open as openFile, rename } from 'node:fs/promises';
@@ -9,10 +9,10 @@ import { bytesAtRest, heapInUse, timed } from '../measure.ts';
 import { Workload, type WorkloadState } from '../workload.ts';
 import type { SessionState } from 'genkit/beta';
 
-/** Which peer, and where it may write. */
+/** The peer, and its folder. */
 export interface PeerSpec {
   name: string;
-  /** LangGraph's SQLite saver is as it comes, which does not flush what it commits, or `flushed`. `flushes` is no store. */
+  /** LangGraph's SQLite saver has its defaults, which do not flush a commit, or is `flushed`. `flushes` is not a store. */
   kind:
     | 'langgraph-memory'
     | 'langgraph-sqlite'
@@ -23,7 +23,7 @@ export interface PeerSpec {
   folder: string;
 }
 
-/** `atRest`: the bytes that the store takes in its medium. */
+/** `atRest`: the bytes of the store on its medium. */
 export type PeerRequest = { do: 'turn' } | { do: 'information' } | { do: 'atRest' };
 
 interface Peer {
@@ -31,7 +31,7 @@ interface Peer {
   atRest(): Promise<number>;
 }
 
-/** What is used of LangGraph's savers. The peers are installed for the bench only, so their types can't be looked at when it is checked. */
+/** The used part of LangGraph's savers. The peers are installed only for the bench, so the type check can't use their types. */
 interface Saver {
   getTuple(config: object): Promise<{ config: object } | undefined>;
   put(config: object, checkpoint: object, metadata: object, newVersions: object): Promise<unknown>;
@@ -74,7 +74,7 @@ async function openSqlite(pragma?: string): Promise<Peer> {
   return { turn: await saving(saver), atRest: async () => (await bytesAtRest(spec.folder)).bytes };
 }
 
-/** The Postgres saver over a local socket, to PGlite, which is Postgres in this process. */
+/** The Postgres saver, over a local socket to PGlite, a Postgres in this process. */
 async function openPostgres(): Promise<Peer> {
   const { PGlite } = await library<{ PGlite: { create(folder: string): Promise<Database> } }>('@electric-sql/pglite');
   const { PGLiteSocketServer } = await library<{ PGLiteSocketServer: new (options: object) => SocketServer }>(
@@ -106,7 +106,7 @@ interface SocketServer {
   getServerConn(): string;
 }
 
-/** A turn as LangGraph's runtime makes it: each changed channel gets a new version. */
+/** A turn like in LangGraph's runtime: each changed channel gets a new version. */
 async function saving(saver: Saver): Promise<Peer['turn']> {
   const { uuid6 } = await library<{ uuid6: (clockSequence: number) => string }>('@langchain/langgraph-checkpoint');
   const versions: Record<string, number> = {};
@@ -136,7 +136,7 @@ interface AdkService {
   appendEvent(request: { session: object; event: object }): Promise<unknown>;
 }
 
-/** An event log, so a turn is the events it adds: one for each message, the last with what changes in the state. */
+/** A turn of an event log: one event for each message; the last has the changes of the state. */
 async function openAdk(): Promise<Peer> {
   const { InMemorySessionService, createEvent } = await library<{
     InMemorySessionService: new () => AdkService;
@@ -166,8 +166,8 @@ async function openAdk(): Promise<Peer> {
 }
 
 /**
- * What a store that makes a file of each snapshot waits for, and nothing else: what a turn adds is written to a file, and a line to a log,
- * both are flushed at a time, the file gets its name, and its folder is flushed.
+ * Only the system calls of a store with one file per snapshot: writes the turn's data to a file and a line to a log, flushes both in parallel,
+ * renames the file, and flushes its folder.
  */
 async function openFlushes(): Promise<Peer> {
   const log = await openFile(join(spec.folder, 'log'), 'a');

@@ -1,4 +1,4 @@
-/** Long dialogues between friends, with questions and the messages that answer them, from a seed. */
+/** Generates long dialogues between friends from a seed, with questions and the messages that answer them. */
 import { Random } from '../../test/support/random.ts';
 import { PHRASES, type Domain, type Phrases } from './phrases.ts';
 
@@ -7,16 +7,16 @@ export interface CorpusMessage {
   /** Unique in the dialogue. */
   readonly id: string;
   readonly session: number;
-  /** Its place in the session. */
+  /** Its position in the session. */
   readonly index: number;
   /** ISO 8601. */
   readonly at: string;
-  /** Empty if the text is to be kept without a name. */
+  /** Empty if the text is kept without a name. */
   readonly speaker: string;
   readonly text: string;
 }
 
-/** What is asked about a dialogue. */
+/** A question about a dialogue. */
 export interface CorpusQuestion {
   readonly kind: 'single' | 'temporal' | 'multi' | 'current';
   readonly text: string;
@@ -24,7 +24,7 @@ export interface CorpusQuestion {
   readonly evidence: readonly string[];
 }
 
-/** All that two friends said to each other. */
+/** All messages of two friends. */
 export interface Dialogue {
   readonly messages: readonly CorpusMessage[];
   readonly questions: readonly CorpusQuestion[];
@@ -39,7 +39,7 @@ interface Fact {
 
 const DAY = 86_400_000;
 
-/** Dialogues of so many people with a friend each; one in ten speaks German. */
+/** Dialogues of this many people with one friend each; one in ten speaks German. */
 export function makeCorpus(seed: number, people = 100, sessions = 50): Dialogue[] {
   return Array.from({ length: people }, (_, i) =>
     new Talk(new Random(seed * 1_000 + i), i % 10 === 9 ? PHRASES.german : PHRASES.english).dialogue(sessions),
@@ -97,7 +97,7 @@ class Talk {
     if (this.#random.next() < 0.6) this.#say(owner, this.#random.pick(this.#phrases.afterthoughts));
   }
 
-  /** What the owner says, with the value. */
+  /** The owner's message, with the value. */
   #announce(domain: Domain, value: string, friend: string): string {
     const parts = this.#random.pick(domain.said).split('|');
     if (parts.length > 1) this.#say(friend, parts[0]!);
@@ -105,7 +105,7 @@ class Talk {
     return this.#filled(parts.at(-1)!, { f: friend, v: value });
   }
 
-  /** What the owner says when the friend, or they themselves two messages before, have named the value. */
+  /** The owner's message if the value was named by the friend, or by the owner two messages earlier. */
   #confirm(domain: Domain, value: string, owner: string, friend: string): string {
     this.#say(friend, this.#random.pick(domain.raised));
     const named = this.#filled(this.#random.pick(this.#phrases.echoes), { v: value });

@@ -1,24 +1,24 @@
 /**
  * The golden sets of the memory benchmark.
  *
- * They were written by hand, without knowledge of the extractors that they measure, and copied from no dataset.
+ * They were written by hand, without knowledge of the measured extractors, and are not copied from a dataset.
  */
 
 /** One conversation, and the facts that a memory should keep of it. */
 export interface GoldenConversation {
-  /** What a user says to an assistant: one or more messages. */
+  /** The user's messages to an assistant: one or more. */
   readonly said: readonly string[];
-  /** What a careful person would keep for later conversations: short sentences in the third person; empty if nothing. */
+  /** The facts that a careful person would keep for later conversations: short sentences in the third person; may be empty. */
   readonly expected: readonly string[];
 }
 
-/** One question that only an earlier session answers. */
+/** One question whose answer is only in an earlier session. */
 export interface GoldenTask {
-  /** What the user said in one to three earlier sessions, oldest first; each session is one or more messages. */
+  /** The user's messages in one to three earlier sessions, oldest first; each session has one or more. */
   readonly sessions: readonly (readonly string[])[];
-  /** What the user asks much later. */
+  /** The user's question, much later. */
   readonly question: string;
-  /** What a right answer contains; it occurs in exactly one of the earlier messages, and not in the question. */
+  /** The text that a correct answer contains. It occurs in exactly one earlier message, and not in the question. */
   readonly answer: string;
 }
 

@@ -1,4 +1,4 @@
-/** Jobs a second, and how long it takes until a memory can be found, with many users at once. */
+/** Jobs a second, and the time until a memory can be found, with many users at once. */
 import { randomUUID } from 'node:crypto';
 import { Firestore } from '@google-cloud/firestore';
 import { genkit } from 'genkitx-agents';
@@ -20,10 +20,10 @@ import { makeCorpus } from './corpus.ts';
 const APP = 'bench';
 const CALLERS = 50;
 const USERS = 100;
-/** As many jobs as a manager works on at once. */
+/** The number of jobs that a manager runs at once. */
 const WORKERS = 4;
 
-/** A sentence to learn, of one of the users. */
+/** A sentence of one of the users, to learn. */
 interface Said {
   readonly userId: string;
   readonly id: string;
@@ -118,7 +118,7 @@ function learnWithManager(store: MemoryStore): { learn: Learn; close: () => Prom
   return { learn, close: () => memory.close() };
 }
 
-/** The store's part of it: jobs that are added, claimed, and committed with one memory each, and a read of that. */
+/** The store's part: adds, claims and commits jobs with one memory each, and reads the memory. */
 function learnBare(store: MemoryStore): Learn {
   const waiting = new Map<string, () => void>();
   let [workers, isWanted] = [0, false];

@@ -1,4 +1,4 @@
-/** Memory search: evidence found in long dialogues, by words alone, and how long a search takes. */
+/** Memory search: evidence found in long dialogues, only by words, and the time of a search. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { genkit } from 'genkitx-agents';
@@ -21,7 +21,7 @@ import type { Report } from '../report.ts';
 import { benchTurn } from './turn.ts';
 import { makeCorpus, type CorpusMessage, type Dialogue } from './corpus.ts';
 
-/** The scheme was chosen on the first; the goal is for the second, on which it was not. */
+/** The scores were tuned on the first; the goal applies to the second, which was not used for tuning. */
 const SEEDS = { tuning: 1, 'held out': 2026 };
 const PEOPLE = 100;
 const AT = [5, 10] as const;
@@ -31,14 +31,14 @@ const SEARCHES = 300;
 const DIMENSIONS = 768;
 const VECTORS = 2_000;
 const VECTOR_SEARCHES = 100;
-/** Searches that are not measured: the emulator compiles its code only by then. */
+/** Searches before the measurement, so that the emulator's code is compiled. */
 const VECTOR_WARM_UP = 100;
 
 type Find = (query: string) => Promise<string[]>;
 
 /**
  * @param report Gets the figures.
- * @param folder Only these dialogues are searched: each is a file with a {@link Dialogue} as JSON.
+ * @param folder Searches only these dialogues: each is a file with a {@link Dialogue} as JSON.
  */
 export async function benchMemorySearch(report: Report, folder?: string): Promise<void> {
   if (folder !== undefined) return benchRecall(report, 'your dialogues', readDialogues(folder));
@@ -235,7 +235,7 @@ async function benchVectors(report: Report, size: number): Promise<void> {
   });
 }
 
-/** On Firestore's emulator; the floor is the query by vector alone, on documents that hold nothing else. */
+/** On Firestore's emulator. The floor is only the query by vector, on documents without other data. */
 async function benchFirestoreVectors(report: Report, corpus: readonly Dialogue[]): Promise<void> {
   report.start(`memory search, ${VECTORS} memories on the emulator`, VECTOR_WARM_UP + VECTOR_SEARCHES);
   await useEmulator();

@@ -1,37 +1,37 @@
 /**
- * What the people of the corpus talk about. `{o}` is the one it is about, `{f}` the friend, `{v}` the value of a fact, `{w}` another value. The
- * messages of a fact share only some words with its questions, as in real talk.
+ * The topics of the people of the corpus. `{o}` is the owner of the fact, `{f}` the friend, `{v}` the value of a fact, `{w}` another value. The
+ * messages of a fact share only some words with its questions, as in real conversations.
  */
 export interface Domain {
-  /** What may be true of a person, in the words they use; each with another name that a question may use for it. */
+  /** Values in the words of a person; each with another name that a question may use for it. */
   readonly values: readonly string[];
-  /** With what the friend may raise the subject. */
+  /** Messages with which the friend may raise the subject. */
   readonly raised: readonly string[];
-  /** Said by its owner. With `|` the friend asks first, and the answer stands alone. */
+  /** Messages of the owner. With `|` the friend asks first, and the answer is a message of its own. */
   readonly said: readonly string[];
-  /** Asked of a single fact. */
+  /** Questions about a single fact. */
   readonly asked: readonly string[];
-  /** Asked of all facts of the domain; none: a newer fact replaces the older one. */
+  /** Questions about all facts of the domain. If empty, a newer fact replaces the older one. */
   readonly askedOfAll?: readonly string[];
-  /** Said of others, with the same words. */
+  /** Messages about other people, with the same words. */
   readonly distracting: readonly string[];
 }
 
 export interface Phrases {
   readonly names: readonly string[];
   readonly domains: readonly Domain[];
-  /** Said later by either; they name a fact's value and do not answer a question. */
+  /** Later messages of either person. They name a fact's value and do not answer a question. */
   readonly echoes: readonly string[];
-  /** Said by the owner to tell that a fact is one now, after the friend has named it. */
+  /** Messages in which the owner says that a fact is now true, after the friend has named it. */
   readonly confirmations: readonly string[];
-  /** Pairs of a remark and an answer, about nothing. */
+  /** Pairs of a remark and an answer without facts. */
   readonly smallTalk: readonly (readonly [string, string])[];
-  /** Chatter that stands before or after anything. */
+  /** Chatter before or after any message. */
   readonly fillers: readonly string[];
   readonly openings: readonly string[];
-  /** The friend's answer to news. */
+  /** Answers of the friend to news. */
   readonly reactions: readonly string[];
-  /** Said after the news by its owner; holds no fact. */
+  /** Messages of the owner after the news, without facts. */
   readonly afterthoughts: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** What a memory is good for: which facts are kept of golden conversations, and which tasks an agent solves with it. */
+/** The quality of a memory: the facts that it keeps of golden conversations, and the tasks that an agent solves with it. */
 import { stemmer } from '@orama/stemmers/english';
 import { stopwords } from '@orama/stopwords/english';
 import type { MessageData } from 'genkit';
@@ -9,9 +9,9 @@ import { single } from '../measure.ts';
 import type { Report } from '../report.ts';
 import { CONVERSATIONS, TASKS } from './golden.ts';
 
-/** The share of an expected fact's words that an extracted text has to have. */
+/** The share of an expected fact's words that an extracted text must have. */
 const SAME_FACT = 0.6;
-/** What an extracted text has to have of it as well: numbers, and names of persons, places, days and months. */
+/** The numbers, and names of persons, places, days and months, that an extracted text must also have. */
 const EXACT =
   /\p{N}[\p{N}.,:]*|(?<!^)\p{Lu}\p{L}+|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|hundred|thousand)\b/gu;
 const NEGATION = /\b(?:no|not|never|none|nothing|without|cannot)\b|n't\b/i;
@@ -25,7 +25,7 @@ export async function benchMemoryQuality(report: Report): Promise<void> {
   await benchTasks(report);
 }
 
-/** The rules with which the sample learns without a model, beside keeping each message. */
+/** The rules of the sample's offline model, compared with keeping each message. */
 async function benchExtraction(report: Report): Promise<void> {
   const cases = CONVERSATIONS.map(({ said, expected }) => ({ messages: said.map(user), expected }));
   const scoresOf = (extract: MemoryExtractor | 'verbatim') =>
@@ -54,7 +54,7 @@ function isSameFact(extracted: string, expected: string): boolean {
   return [...exact].every((word) => found.has(word)) && shareOf(wordsOf(expected), wordsOf(extracted)) >= SAME_FACT;
 }
 
-/** An agent whose model answers with the line of its request that has most words of the question, beside that model with every message. */
+/** An agent whose model answers with the line of its request that has most words of the question, compared with this model and every message. */
 async function benchTasks(report: Report): Promise<void> {
   const ai = genkit({});
   const placed = new Map<string, string>();
@@ -106,7 +106,7 @@ async function benchTasks(report: Report): Promise<void> {
   await memory.close();
 }
 
-/** The line that has most words of the question; of equal ones the last, which is the newest of messages. */
+/** The line that has most words of the question. If several have, the last one, which is the newest message. */
 function read(lines: readonly string[], question: string): string {
   const asked = wordsOf(question);
   let best = { line: 'I do not know.', share: -1 };

@@ -1,4 +1,4 @@
-/** What a turn of an agent takes with a memory, beside the same turn without one. */
+/** The time of an agent's turn with a memory, compared with the same turn without it. */
 import { Firestore } from '@google-cloud/firestore';
 import { FileSessionStore, defineAgent, genkit, InMemorySessionStore, type SessionStore } from 'genkitx-agents';
 import { FirestoreMemoryStore, FirestoreSessionStore } from 'genkitx-agents/google-cloud';
@@ -15,14 +15,14 @@ import { makeFolder, spread, timed } from '../measure.ts';
 import type { Report } from '../report.ts';
 import { completedSnapshot, Workload } from '../workload.ts';
 
-/** Chats of this many turns, and turns after the last of a long session: as the other agent turns of the bench. */
+/** Chats of this many turns, and turns at the end of a long session, like the other agent turns of the bench. */
 const CHAT = 100;
 const LONG = 1_000;
 const MOST_OF_TURN = 1.1;
 const SYSTEM = 'Help customers understand their order status.';
 const SCOPE = { scope: 'user', appName: 'bench', userId: 'one' } as const;
 const CONTEXT = { auth: { uid: SCOPE.userId } };
-/** Nothing is known of this user: what is left is the cost of looking. */
+/** This user has no memories, so only the cost of the search remains. */
 const UNKNOWN_USER = { auth: { uid: 'unknown' } };
 /** 50 tokens. */
 const REPLY = Array.from({ length: 50 }, (_, i) => `word${i}`).join(' ');
@@ -33,7 +33,7 @@ type Who = (typeof WHO)[number];
 /** Sends the messages of a round, the same for all agents. */
 type Play = (round: number) => Promise<void>;
 
-/** Where sessions and memories are kept. */
+/** The stores of sessions and memories. */
 interface Place {
   readonly sessions: () => SessionStore;
   readonly memories: MemoryStore;
@@ -50,7 +50,7 @@ interface Turns {
   readonly name: string;
   readonly warmUp: number;
   readonly rounds: number;
-  /** Turns of a round. */
+  /** The turns of a round. */
   readonly turns: number;
   readonly play: (contender: Contender) => Promise<Play>;
 }
@@ -93,7 +93,7 @@ const longSession: Turns = {
   },
 };
 
-/** @param fill Puts memories of the user `one` of the app `bench` into a store. */
+/** @param fill Adds memories of the user `one` of the app `bench` to a store. */
 export async function benchTurn(
   report: Report,
   { fill }: { fill: (store: MemoryStore) => Promise<void> },
@@ -131,7 +131,7 @@ async function benchPlace(
   fill: (store: MemoryStore) => Promise<void>,
 ): Promise<void> {
   await fill(memories);
-  // Turns are looked at, and never learned from.
+  // Turns search memories, but are never learned from.
   const generate = { everyTurns: 1_000_000 };
   const memory = memoryManager(ai, { store: memories, appName: 'bench', extract: () => [], worker: false, generate });
   const attached = memory.attach({ onReport: () => {} });
@@ -150,8 +150,8 @@ async function benchPlace(
 }
 
 /**
- * The floor: a memory that asks its store for news, within a deadline and while the session is read, and places the same ten texts in each
- * turn. It searches nothing and learns nothing.
+ * The floor: a memory that checks its store for changes, within a deadline and while the session is read, and places the same ten texts in each
+ * turn. It does not search or learn.
  */
 function placing(store: MemoryStore, texts: readonly string[]): AttachedMemory {
   const lines = { text: texts.join('\n') };
@@ -195,7 +195,7 @@ async function compare(
     WHO.map(async (who) => ({ who, play: await play(contenders[who]), times: [] as number[] })),
   );
   for (let round = 0; round < warmUp + rounds; round++) {
-    // By turns, so that all meet the same load of the machine.
+    // They take turns, so that all have the same load of the machine.
     for (const one of round % 2 === 0 ? all : all.toReversed()) {
       const ms = await timed(() => one.play(round));
       if (round >= warmUp) one.times.push(ms / turns);

@@ -6,7 +6,7 @@ import { SetupError } from '../support/setup-error.ts';
 
 /** The users of the service, by their API keys. */
 export interface Users {
-/** Identifies the caller by `authorization: Bearer <key>`. */
+  /** Identifies the caller by `authorization: Bearer <key>`. */
   context: ContextProvider;
   /** Their contexts. */
   all: readonly ActionContext[];

@@ -85,5 +85,7 @@ async function readKeyFile(keyFile: string): Promise<Buffer> {
   }
   const secret = Buffer.from(text, 'base64');
   if (secret.length >= 32) return secret;
-  throw new SetupError(`'${keyFile}' does not contain a key of at least 32 bytes in base64; name another file with KEY_FILE.`);
+  throw new SetupError(
+    `'${keyFile}' does not contain a key of at least 32 bytes in base64; name another file with KEY_FILE.`,
+  );
 }

@@ -58,7 +58,9 @@ async function readOrders(file: string): Promise<OrderList> {
   try {
     return OrderListSchema.parse(JSON.parse(await readFile(file, 'utf8')));
   } catch {
-    throw new SetupError(`'${file}' does not contain a list of orders; delete it to start again with the orders of the sample.`);
+    throw new SetupError(
+      `'${file}' does not contain a list of orders; delete it to start again with the orders of the sample.`,
+    );
   }
 }
 

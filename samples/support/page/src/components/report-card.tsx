@@ -17,7 +17,9 @@ export function ReportCard({ reportId }: { reportId: string }) {
       {snapshot && isRunning && (
         <>
           <progress value={done} max={total} aria-label="Progress of the report" />
-          <p role="status">{snapshot.status === 'expired' ? 'Its server stopped. Another server continues it soon.' : step}</p>
+          <p role="status">
+            {snapshot.status === 'expired' ? 'Its server stopped. Another server continues it soon.' : step}
+          </p>
           <p className="choices">
             <button
               type="button"
