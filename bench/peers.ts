@@ -95,7 +95,7 @@ function faster(ours: Entry, theirs: Entry, turns: number, times?: number): Figu
   };
 }
 
-/** The goals are those of a long session. */
+/** The goals apply to a long session. */
 function goalOf(times: number | undefined, turns: number): Pick<Figure, 'goal'> {
   return times !== undefined && turns === MOST_TURNS ? { goal: { atMostOfTheirs: 1 / times } } : {};
 }

@@ -17,7 +17,7 @@ const WINDOW = 100;
 /** The goals apply to a session of this many turns. */
 const LONG = 1000;
 
-/** Turns like those of our runtime: the earlier part of a state is the state that was read. */
+/** Turns like in our runtime: the earlier part of a state is the state that was read. */
 export async function benchPrivateTurns(report: Report, turns: number): Promise<void> {
   const folder = makeFolder();
   const spec = (name: string): ContenderSpec & { folder: string } => ({

@@ -61,7 +61,7 @@ export const byUser: SnapshotPathPrefix = (options) => {
 };
 
 /**
- * The same context as that of a user's own requests, for work on the user's behalf without a request.
+ * The context of a user's own requests, for work on the user's behalf without a request.
  *
  * @param email The verified e-mail address, which identifies the user's orders.
  */

@@ -9,7 +9,7 @@ export const OFFLINE_MODEL = 'support/offline';
 const SILENT_WORDS = 12;
 
 /**
- * A stand-in if no language model is available. It understands a few kinds of sentences by rules (`offline-rules.ts`), and its replies say so.
+ * A stand-in for a language model, for use if none is available. It understands a few kinds of sentences by rules (`offline-rules.ts`), and its replies say so.
  * Everything else is real: it calls tools, gets their results, streams its reply, and counts tokens.
  *
  * @param paceMs The pause between two words, in ms.
