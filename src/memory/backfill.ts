@@ -12,14 +12,14 @@ import type { IngestOptions } from './types.ts';
 
 /** Options of `backfill`. */
 export interface BackfillOptions {
-  /** Where the sessions are. */
+  /** The store with the sessions. */
   store: SnapshotStore;
   /**
-   * The scope that a session is learned into; `undefined`: the session is skipped. `context` is the option of this call. If it throws, the
-   * backfill ends with the error.
+   * Returns the scope that gets the memories of a session; `undefined` skips the session. `context` is the option of this call. If
+   * `scopeOf` throws, the backfill ends with the error.
    */
   scopeOf: (session: SessionSummary, context: ActionContext | undefined) => MemoryScope | undefined;
-  /** `verbatim`: each message becomes a memory. Default: as the manager says. */
+  /** `verbatim`: each message becomes a memory. Default: the manager's option `extract`. */
   extract?: 'verbatim';
   /** Names the tenant of the session store. Default: none. */
   context?: ActionContext;
@@ -33,15 +33,15 @@ export interface BackfillOptions {
 
 /** Progress of `backfill`. */
 export interface BackfillResult {
-  /** Sessions that were looked at. */
+  /** The number of sessions that were checked. */
   sessions: number;
-  /** Sessions with new jobs. */
+  /** The number of sessions with new jobs. */
   enqueued: number;
-  /** Sessions that could not be read; the log says why. */
+  /** The number of sessions that could not be read. The log contains the errors. */
   failed: number;
-  /** The queue was full; a later call continues. */
+  /** Whether the queue was full. Call `backfill` again later to continue. */
   isFull: boolean;
-  /** Where a later call continues. `undefined`: at the beginning if `isFull`, else the backfill is done. */
+  /** Pass it to a later call to continue there. `undefined`: start again at the beginning if `isFull`, else the backfill is complete. */
   cursor?: string;
 }
 
@@ -51,14 +51,14 @@ export interface BackfillTools {
   /** Throws if the manager can't ingest. */
   readonly check: (options: IngestOptions) => void;
   readonly ingest: IngestWhile;
-  /** Sessions to skip, because nothing in them is new; those that are read are added. Default: all are read. */
+  /** Sessions to skip, because they have nothing new. Each session that is read is added. Default: all are read. */
   readonly known?: LruCache<true>;
 }
 
 /**
  * Ingests the sessions of a store.
  *
- * @throws The error of `check`, of `scopeOf` or from listing the sessions. What is wrong with one session is logged and counted.
+ * @throws The error of `check`, of `scopeOf` or from listing the sessions. An error of a single session is logged and counted.
  */
 export async function backfillSessions(tools: BackfillTools, options: BackfillOptions): Promise<BackfillResult> {
   checkOptions('backfill', options, {
@@ -85,7 +85,7 @@ export async function backfillSessions(tools: BackfillTools, options: BackfillOp
       result.sessions++;
       if (!(await ingestSession(tools, options, session, result))) return { ...result, isFull: true };
     }
-    // The session written last is the first one, so all that follow an old one are old.
+    // The sessions are sorted by their last write, newest first, so all sessions after an old one are old.
     const isLast = nextCursor === undefined || recent.length < items.length;
     if (isLast) delete result.cursor;
     else result.cursor = nextCursor;
@@ -104,7 +104,7 @@ async function ingestSession(
   const { sessionId, leafId, updatedAt } = session;
   const scope = scopeOf(session, context);
   if (scope === undefined) return true;
-  // Another name after each change of the session.
+  // The name changes with each change of the session.
   const name = JSON.stringify([tenantKeyOf(memories, scope), sessionId, leafId, updatedAt]);
   if (known?.get(name)) return true;
   check({ scope, extract, source: { id: sessionId }, messages: [] });
@@ -119,7 +119,7 @@ async function ingestSession(
     return status !== 'full';
   } catch (error) {
     result.failed++;
-    logger.warn(`Session ${quote(sessionId)} was not learned from. ${errorMessage(error)}`);
+    logger.warn(`Nothing was learned from session ${quote(sessionId)}. ${errorMessage(error)}`);
     return true;
   }
 }

@@ -18,26 +18,26 @@ import type { MemoryManager } from './manager.ts';
 import { targetOf } from './scopes.ts';
 import type { FailedCase } from './types.ts';
 
-/** Sessions of a user, and a question that what was learned from them helps to answer. */
+/** The sessions of a user, and a question whose answer needs facts from these sessions. */
 export interface MemoryTask {
   /** The earlier sessions, oldest first. */
   readonly sessions: readonly (readonly MessageData[])[];
   /** The question. */
   readonly question: string;
-  /** What the evaluator compares the answer with. Default: nothing. */
+  /** The expected answer, for the evaluator. Default: none. */
   readonly reference?: unknown;
 }
 
-/** What `evaluateTasks` takes. */
+/** Options of `evaluateTasks`. */
 export interface TaskEvaluation {
   /** The tasks. */
   tasks: readonly MemoryTask[];
   /**
-   * Asks the agent as the user of the task, whom `context` names as `auth.uid`, and returns its answer. To be resolved when the turn is over:
-   * then the user's memories are erased. The agent needs a store, and a memory whose first scope is `user`.
+   * Asks the agent as the task's user, whose id is `auth.uid` of `context`, and returns the agent's answer. It must resolve only when the
+   * turn has ended, because the user's memories are erased then. The agent needs a store, and a memory whose first scope is `user`.
    */
   answer: (task: { question: string; context: ActionContext }) => Promise<string>;
-  /** The judge: an evaluator of Genkit. It gets the question as `input`, the answer as `output`, and the `reference`. */
+  /** A Genkit evaluator, which judges the answer. It gets the question as `input`, the answer as `output`, and the `reference`. */
   evaluator: EvaluatorArgument;
 }
 
@@ -47,15 +47,20 @@ export interface TaskScores {
   readonly success: number;
   /** The tasks, in their order. */
   readonly tasks: readonly TaskScore[];
-  /** Tasks without a result: a session was not learned from, `answer` failed, or the evaluator failed or gave no score. They did not succeed. */
+  /**
+   * Tasks without a result: learning from a session failed, `answer` failed, or the evaluator failed or returned no score. They count as
+   * not solved.
+   */
   readonly failed: readonly FailedCase[];
 }
 
 /** The result of a task. */
 export interface TaskScore {
-  /** The agent's answer. `undefined`: there is none; see `failed`. */
+  /** The agent's answer. `undefined` for a task without a result; see `failed`. */
   readonly answer?: string;
-  /** Whether the task has a result, and each score of the evaluator the status `PASS`, or no status and the value `true`. */
+  /**
+   * Whether the task was solved: it has a result, and each score of the evaluator has the status `PASS`, or no status and the value `true`.
+   */
   readonly isSuccess: boolean;
   /** The evaluator's scores. */
   readonly scores: readonly Score[];
@@ -89,7 +94,7 @@ export async function evaluateTasks(
       answer = await askAfterLearning(manager, task, options.answer);
       const [judged] = await ai.evaluate({ evaluator, dataset: [{ input, output: answer, reference }] });
       const scores = [judged?.evaluation ?? []].flat();
-      if (scores.length === 0) throw new Error('The evaluator gave no score.');
+      if (scores.length === 0) throw new Error('The evaluator returned no score.');
       const isSuccess = scores.map(isPassed).every(Boolean);
       results.push({ answer, isSuccess, scores });
     } catch (error) {
@@ -106,13 +111,15 @@ function isPassed({ error, status, score }: Score): boolean {
   if (error !== undefined) throw new Error(error);
   if (status === 'PASS' || status === 'FAIL') return status === 'PASS';
   if (status === undefined && typeof score === 'boolean') return score;
-  throw new Error('The evaluator gave a score that is neither PASS or FAIL, nor true or false: let it set a status.');
+  throw new Error(
+    'The evaluator returned a score without the status PASS or FAIL whose value is not true or false. Let it set a status.',
+  );
 }
 
 /**
  * Learns from the sessions of a task as a new user, and asks the question.
  *
- * @throws An error with the text for `failed`.
+ * @throws An error whose message is reported in `failed`.
  */
 async function askAfterLearning(
   manager: MemoryManager,
@@ -122,9 +129,11 @@ async function askAfterLearning(
   const uid = `evaluation-${randomUUID()}`;
   const scope = manager.scopeFor('user', { context: { auth: { uid } } });
   const { userId } = targetOf(scope).id as { userId?: string };
-  // The scope is erased below, so it must be the task's own.
+  // The scope is erased below, so it must belong only to the task.
   if (!userId?.includes(uid))
-    throw new Error(`The manager's userId must contain auth.uid of the context; it is ${quote(userId ?? '')}.`);
+    throw new Error(
+      `The manager's userId must return a text that contains auth.uid of the context; it returned ${quote(userId ?? '')}.`,
+    );
   try {
     await manager.consent.set(scope, 'on');
     for (const [i, messages] of sessions.entries()) {

@@ -30,7 +30,9 @@ export async function evaluateExtraction(
   checkEvaluation(options);
   const ask = modelAsker(pipeline);
   if (!ask && pipeline.extract === undefined)
-    throw failedPrecondition('evaluate needs a model: give memoryManager one, or extract.');
+    throw failedPrecondition(
+      'evaluate needs a model or an extractor. Pass the option model or extract to memoryManager.',
+    );
   const { cases, isSame = (a, b) => sameFactKey(a) === sameFactKey(b) } = options;
   const compared = [];
   const failed: FailedCase[] = [];
@@ -56,7 +58,7 @@ export async function evaluateExtraction(
     compared.push({ unexpected, missing });
   }
   if (failed.length === cases.length) throw errors[0];
-  // Without extracted memories none is wrong; without expected ones none is missing.
+  // If nothing was extracted, nothing is wrong, so precision is 1. If nothing was expected, nothing is missing, so recall is 1.
   const precision = extracted === 0 ? 1 : matches / extracted;
   const recall = expected === 0 ? 1 : matches / expected;
   const f1 = precision + recall === 0 ? 0 : (2 * precision * recall) / (precision + recall);

@@ -67,13 +67,13 @@ import type {
 } from './types.ts';
 import { withinTime } from '../store/parts/within-time.ts';
 
-/** The number of known memories that a text is compared with. */
+/** The number of known memories with which a text is compared. */
 const NEAREST = 10;
-/** The search index of a scope is saved when at least so many memories have changed. */
+/** The search index of a scope is saved when at least this many memories have changed. */
 const LEAST_SAVED = 20;
 /** The most scopes for which a process keeps the uses of memories until a commit writes them. */
 const MOST_USED_SCOPES = 10_000;
-/** The most idle sessions that a process remembers as read or enqueued, so that it need not read them until they change. */
+/** The most idle sessions that a process remembers as read or enqueued. It does not read these again until they change. */
 const MOST_KNOWN_SESSIONS = 10_000;
 
 /** Less than the 10 seconds that Cloud Run leaves an instance after SIGTERM. */
@@ -88,8 +88,8 @@ export interface ScopeOption {
 /**
  * Memory across sessions: extracts memories from messages, compares them with the known ones, and searches them.
  *
- * Made by {@link memoryManager}. Methods throw `INVALID_ARGUMENT` for a `scope` that is none, and the store's errors; `search` reports these
- * in its result instead.
+ * Made by {@link memoryManager}. Methods throw `INVALID_ARGUMENT` if `scope` is not a memory scope, and the store's errors; `search`
+ * reports the store's errors in its result instead.
  */
 export class MemoryManager {
   /** The store with the memories. */
@@ -99,7 +99,7 @@ export class MemoryManager {
   readonly #search: MemorySearch;
   /** The stores of the agents with this memory, and their sessions. */
   readonly #places = { stores: new Set<SnapshotStore>(), sessions: new Set<MemorySessions>() };
-  /** Tracked until the worker is awake, because not every caller awaits it. */
+  /** Tracked until the worker is awake, because some callers do not await the result. */
   readonly #ingest: IngestWhile = (options, isThere) => {
     const ingesting = async () => {
       const result = await this.#enqueue(options, isThere);
@@ -143,12 +143,12 @@ export class MemoryManager {
   }
 
   /**
-   * The scope of an authenticated context: of its user, of one of its sessions, of the app.
+   * Returns a scope for an authenticated context: the scope of its user, of one of its sessions, or of the app.
    *
    * @param options.context The context that the server authenticated; it also names the tenant.
    * @param options.appName Default: `appName` of the manager.
    * @param options.sessionId For `session`: a session that the caller may read.
-   * @throws `UNAUTHENTICATED` for `user` when the context names no user.
+   * @throws `UNAUTHENTICATED` if `kind` is `user` and the context names no user.
    */
   scopeFor(
     kind: MemoryScopeId['scope'],
@@ -162,11 +162,11 @@ export class MemoryManager {
   }
 
   /**
-   * Learns from messages, or keeps facts. Pass all messages of a source each time: those that were read already are skipped.
+   * Learns from messages, or stores facts. Pass all messages of a source each time: messages that were read before are skipped.
    *
-   * @returns As soon as the work is stored; with `wait` when it is done.
-   * @throws `INVALID_ARGUMENT` for invalid messages or facts; `FAILED_PRECONDITION` for the scope of an app without `app: true`, and for
-   *   a session when no agent with a store has this memory; `NOT_FOUND` when the scope has no such session.
+   * @returns When the jobs are stored; with `wait`, when they are done.
+   * @throws `INVALID_ARGUMENT` for invalid messages or facts; `FAILED_PRECONDITION` for the scope of an app without `app: true`, and for a
+   *   `sessionId` if no agent with a store has this memory; `NOT_FOUND` if the scope does not have the session.
    */
   async ingest(options: IngestOptions): Promise<IngestResult> {
     if (options?.sessionId === undefined) return this.#ingest(options);
@@ -174,7 +174,9 @@ export class MemoryManager {
     const { sessionId, ...others } = options;
     const { scope } = others;
     if (this.#places.stores.size === 0)
-      throw failedPrecondition('To read a session, an agent needs this memory, and a store that lists sessions.');
+      throw failedPrecondition(
+        'ingest can read a session only if an agent with this memory has a store that lists sessions.',
+      );
     const read = async () => {
       for (const store of this.#places.stores) {
         const session = await readSession(store, scope, sessionId);
@@ -199,10 +201,11 @@ export class MemoryManager {
   }
 
   /**
-   * Keeps a fact that the user or the application states, without a conversation.
+   * Stores a fact that the user or the application states outside of a conversation.
    *
-   * @param options.source Default: type `explicit`, with a new id, so that the same fact counts again. A given source without a type is `bootstrap`.
-   * @param options.wait Resolve when it is done. Default: true.
+   * @param options.source Default: type `explicit` with a new id, so that a repeated fact counts as another source. A given source without
+   *   a type is `bootstrap`.
+   * @param options.wait Whether to resolve only when the fact is stored. Default: true.
    */
   async create(
     options: ScopeOption & { memory: MemoryFact | string; source?: IngestOptions['source']; wait?: boolean },
@@ -214,9 +217,9 @@ export class MemoryManager {
   }
 
   /**
-   * Finds the memories of a scope that fit a query best, with their scores and a report about the search.
+   * Finds the memories of a scope that fit a query best. Returns them with their scores and a report about the search.
    *
-   * @throws `INVALID_ARGUMENT` for an invalid request; the reason of `abortSignal` when that aborts.
+   * @throws `INVALID_ARGUMENT` for an invalid request; the reason of `abortSignal` if it aborts.
    */
   async search(request: MemorySearchRequest): Promise<MemorySearchResult> {
     if (request?.scope === undefined) throw invalidArgument('search needs a scope: search({ scope, query }).');
@@ -225,11 +228,11 @@ export class MemoryManager {
   }
 
   /**
-   * The memories of a scope that hold, the last changed first.
+   * Lists the valid memories of a scope, the last changed first.
    *
-   * @param options.includeInvalid Also those that were replaced or have expired. Default: false.
+   * @param options.includeInvalid Includes memories that were replaced or have expired. Default: false.
    * @param options.limit The most memories of a page, 1 to 1,000. Default: 100.
-   * @param options.cursor `nextCursor` of the page before. Default: the first page.
+   * @param options.cursor `nextCursor` of the previous page. Default: the first page.
    */
   async list(
     options: ScopeOption & { includeInvalid?: boolean; limit?: number; cursor?: string | undefined },
@@ -242,11 +245,11 @@ export class MemoryManager {
   }
 
   /**
-   * Removes one memory with its revisions, for good: the messages that it was learned from are not read again. A memory that it has
-   * replaced does not hold again. Removes the profile and the summary as well, because they may say the same; the profile is made anew
-   * with the next facts.
+   * Removes one memory and its revisions permanently: the messages from which it was learned are not read again. A memory that it replaced
+   * does not become valid again. Also removes the profile and the summary, because they may contain the same fact; the profile is made
+   * again with the next facts.
    *
-   * @throws `NOT_FOUND` when there is no such memory.
+   * @throws `NOT_FOUND` if the memory does not exist.
    */
   async remove(options: ScopeOption & { id: string }): Promise<void> {
     const work = checkCall('remove', options, { id: isText }, ['id']);
@@ -255,10 +258,11 @@ export class MemoryManager {
   }
 
   /**
-   * Notes that memories were placed in a request, also as the answer of `load_memory`. The next jobs of the scope take it along, and write
-   * it as a revision of the memory in which only `lastUsedAt` is new. A use within 24 hours of the memory's last revision is not written.
+   * Notes that memories were placed in a request or returned by `load_memory`. The next jobs of the scope store this together with their
+   * results, as a revision of the memory in which only `lastUsedAt` is new. A use within 24 hours of the memory's last revision is not
+   * stored.
    *
-   * @throws `INVALID_ARGUMENT` for anything but a list of ids.
+   * @throws `INVALID_ARGUMENT` if `ids` is not a list of ids.
    */
   noteUse(scope: MemoryScope, ids: readonly string[]): void {
     const expected = isListOf(isText, 'ids of memories')(ids);
@@ -268,21 +272,21 @@ export class MemoryManager {
     for (const id of ids) uses.set(id, at);
   }
 
-  /** The structured profile; `undefined` while there is none. One read. */
+  /** Returns the structured profile; `undefined` if the scope has none. One read. */
   async profile(options: ScopeOption): Promise<Json | undefined> {
     return (await readDerived(this.#pipeline, checkCall('profile', options))).profile;
   }
 
-  /** The rolling summary; `undefined` while there is none. One read. */
+  /** Returns the rolling summary; `undefined` if the scope has none. One read. */
   async summary(options: ScopeOption): Promise<string | undefined> {
     return (await readDerived(this.#pipeline, checkCall('summary', options))).summary;
   }
 
   /**
-   * Counts a success or a failure of a procedure, and adapts its confidence. What is learned later keeps the counts; each session that a
-   * procedure is learned from is one success more.
+   * Counts a success or a failure of a procedure, and adapts its confidence. The counts remain when more is learned about the procedure.
+   * Each session from which the procedure was learned counts as one more success.
    *
-   * @throws `NOT_FOUND` when there is no such memory; `FAILED_PRECONDITION` when it is no procedure.
+   * @throws `NOT_FOUND` if the memory does not exist; `FAILED_PRECONDITION` if it is not a procedure.
    */
   async noteOutcome(options: ScopeOption & { id: string; isSuccess: boolean }): Promise<void> {
     const work = checkCall('noteOutcome', options, { id: isAny, isSuccess: isBoolean }, ['id', 'isSuccess']);
@@ -290,24 +294,24 @@ export class MemoryManager {
   }
 
   /**
-   * Makes a replaced memory hold again, with the confidence that its sources give. The memory that holds in its place ceases to hold. Removes
-   * the profile and the summary as well; the profile is made anew with the next facts.
+   * Makes a replaced memory valid again, with the confidence that its sources give. The memory that replaced it becomes invalid. Also
+   * removes the profile and the summary; the profile is made again with the next facts.
    *
    * A fact without a `key` that was replaced has `validTo`, and can be restored. A fact with a `key` gets a new revision instead, so it
-   * still holds: `asOf` and `revisions` show the old one, and to get it back, create the earlier fact again.
+   * stays valid: `asOf` and `revisions` return the old revision. To restore it, create the earlier fact again.
    *
-   * @throws `NOT_FOUND` when there is no such memory; `FAILED_PRECONDITION` when it holds already.
+   * @throws `NOT_FOUND` if the memory does not exist; `FAILED_PRECONDITION` if it is valid.
    */
   async restore(options: ScopeOption & { id: string }): Promise<void> {
     await restoreMemory(this.#pipeline, checkCall('restore', options, { id: isAny }, ['id']), options.id);
   }
 
-  /** Whether a scope may be learned about. Earlier memories stay; `erase` removes them. */
+  /** The consent of a scope: whether the manager may learn about it. A change keeps earlier memories; `erase` removes them. */
   readonly consent = {
     /**
-     * Stores the answer, until `erase`. While it is `off`, a worker drops the jobs that it takes from the queue. `on` after `off` marks all messages that the scope's
-     * sessions have by then as read: what was said in between is not learned later, unless a procedure is asked for, which reads the whole
-     * session. Needs a process that has the agents, because it reads their sessions.
+     * Stores the consent, until `erase`. While it is `off`, a worker drops the jobs that it takes from the queue. `on` after `off` marks
+     * all existing messages of the scope's sessions as read, so that messages from the time without consent are not learned later; only a
+     * procedure still reads the whole session. Call it in a process that has the agents, because it reads their sessions.
      */
     set: async (scope: MemoryScope, consent: 'on' | 'off'): Promise<void> => {
       const work = targetOf(scope);
@@ -315,29 +319,29 @@ export class MemoryManager {
       if (isBack) await markAsRead(this.#pipeline, work, await rangesOf(work, this.#places));
       await writeConsent(this.#pipeline, work, consent);
     },
-    /** The scope's own answer, else the manager's option `consent`. */
+    /** Returns the stored consent of the scope; without one, the manager's option `consent`. */
     get: async (scope: MemoryScope): Promise<'on' | 'off'> =>
       (await readConsent(this.#pipeline, targetOf(scope))) ?? this.#pipeline.consent,
   };
 
-  /** Texts that wait for a decision: a guard stopped them, they would replace too much, or all users of an app would read them. */
+  /** Texts that wait for a decision: a guard stopped them, they would replace too many memories, or all users of an app would read them. */
   readonly quarantine = {
     /** The texts that wait for a decision. */
     list: async (options: ScopeOption): Promise<QuarantinedText[]> =>
       waitingTexts(this.#pipeline, checkCall('quarantine.list', options)),
     /**
-     * Accepts a text: keeps the memory, or learns from the message. The built-in rules and the guards do not check the text again.
-     * While the scope's consent is off the answer is `refused`, and the text waits on. With `worker: false` the answer is `queued`: the
-     * process of an inspector or a command should not work on the jobs of the application.
+     * Accepts a text: stores the memory, or learns from the message. The built-in rules and the guards do not check the text again. If the
+     * scope's consent is off, the status is `refused`, and the text stays in quarantine. With `worker: false` the status is `queued`,
+     * because the process of an inspector or a command should not run the application's jobs.
      *
-     * @throws `NOT_FOUND` when the text does not wait for a decision.
+     * @throws `NOT_FOUND` if the text does not wait for a decision.
      */
     approve: async (options: ScopeOption & { id: string }): Promise<IngestResult> => {
       const work = checkCall('quarantine.approve', options, { id: isText }, ['id']);
       const result = await this.#worker.track(approveText(this.#pipeline, work, options.id));
       return this.#workOn(work.scope, result, this.#pipeline.worker);
     },
-    /** Removes a text for good. */
+    /** Removes a text permanently. */
     discard: async (options: ScopeOption & { id: string }): Promise<void> =>
       discardText(this.#pipeline, checkCall('quarantine.discard', options, { id: isText }, ['id']), options.id),
   };
@@ -349,7 +353,7 @@ export class MemoryManager {
 
   /** The queue. */
   readonly jobs = {
-    /** Jobs of the tenant, oldest first. */
+    /** Lists the jobs of the tenant, oldest first. */
     list: async (
       options: { context?: ActionContext; state?: MemoryJob['state']; scope?: MemoryScope } = {},
     ): Promise<MemoryJob[]> => {
@@ -369,9 +373,9 @@ export class MemoryManager {
       this.#worker.wake(options);
     },
     /**
-     * Removes a dead job. Its messages count as read, so they are not learned later; its facts can be given again.
+     * Removes a dead job. Its messages count as read, so nothing is learned from them later; its facts can be passed to `ingest` again.
      *
-     * @throws `NOT_FOUND` when there is no such dead job; `ABORTED` when another process tries its facts, or an approved text, again.
+     * @throws `NOT_FOUND` if there is no dead job with this id; `ABORTED` if another process tries its facts, or an approved text, again.
      */
     discard: async (id: string, options: { context?: ActionContext } = {}): Promise<void> => {
       checkOptions('jobs.discard', options, { context: isObject });
@@ -380,14 +384,14 @@ export class MemoryManager {
   };
 
   /**
-   * Removes a source's statements from memories and their revisions, jobs, quarantine, indexes and vectors. Removes the profile and the
-   * summary. Memories with other sources are made again from their statements. The messages of the source count as read, so they are not
-   * learned again: also those that were not read yet, if the source is a session of an agent of this process. With `snapshotIds` only
-   * statements from these snapshots go, such as those of an abandoned branch. A statement names the last snapshot of the turns that were
-   * learned together: with `everyTurns: 5` the fifth, even for turns that several branches share. A session states a fact once, so what
-   * another branch repeats goes as well.
+   * Removes a source's statements from memories, revisions, jobs, quarantine, indexes and vectors, and removes the profile and the summary.
+   * Memories that have other sources are made again from the statements of those. The messages of the source count as read, so they are not
+   * learned again; if the source is a session of an agent of this process, this includes messages that were not read yet. With
+   * `snapshotIds` only statements from these snapshots are removed, for example of an abandoned branch. A statement names the last snapshot
+   * of the turns that were learned together: with `everyTurns: 5` the fifth, even for turns that several branches share. A session states a
+   * fact only once, so the fact is also removed if another branch repeats it.
    *
-   * @throws `UNAVAILABLE` when a worker of another process still reads the source; call it again.
+   * @throws `UNAVAILABLE` if a worker of another process still reads the source; call it again.
    */
   async forgetSource(
     options: ScopeOption & { source: string; snapshotIds?: readonly string[] },
@@ -405,10 +409,10 @@ export class MemoryManager {
   }
 
   /**
-   * Removes the jobs and the quarantined texts of these sources. The messages count as read; memories stay. `eraseUser` calls it for the
-   * scopes of apps, whose memories all users share.
+   * Removes the jobs and the quarantined texts of these sources. Their messages count as read; memories stay. `eraseUser` calls it for app
+   * scopes, whose memories all users share.
    *
-   * @throws `UNAVAILABLE` when a worker of another process still reads a source; call it again.
+   * @throws `UNAVAILABLE` if a worker of another process still reads a source; call it again.
    */
   async eraseWaiting(options: ScopeOption & { sources: readonly string[] }): Promise<void> {
     const work = checkCall('eraseWaiting', options, { sources: isListOf(isString, 'ids') }, ['sources']);
@@ -418,11 +422,11 @@ export class MemoryManager {
   }
 
   /**
-   * Removes memories by age, confidence, use and number, expired memories, and quarantined texts by age.
+   * Removes memories by age, confidence, use and number; also removes expired memories, and quarantined texts by age.
    *
-   * @param policy A memory goes if any member of the policy applies to it.
+   * @param policy A memory is removed if any member of the policy applies to it.
    * @param options.scope Default: all scopes of the tenant of `context`.
-   * @returns How many were removed, or with `dryRun` would be.
+   * @returns The number of removed memories and texts; with `dryRun`, the number that would be removed.
    */
   async prune(
     policy: MemoryPrunePolicy,
@@ -445,12 +449,12 @@ export class MemoryManager {
   }
 
   /**
-   * The scopes of a tenant that hold data, in all apps. For a backend, because it sees the scopes of all users. `memoryScopeId` tells whose
-   * they are.
+   * Lists the scopes of a tenant that have data, in all apps. Only for a backend, because it lists the scopes of all users. `memoryScopeId`
+   * returns the id of a scope.
    *
    * @param options.filter Returns true for the scopes to list.
    * @param options.context Names the tenant. Default: none.
-   * @param options.onUnreadable Called with what can't be read, so that it is unknown whose it is. Optional.
+   * @param options.onUnreadable Called with the data that can't be read, whose scope is therefore unknown. Optional.
    */
   async listScopes(options: {
     filter: (scope: MemoryScopeId) => boolean;
@@ -466,7 +470,7 @@ export class MemoryManager {
       const isWanted: unknown = filter(id);
       // A promise would count as true, and `erase` of the listed scopes would remove those of all users.
       if (typeof isWanted !== 'boolean')
-        throw invalidArgument('listScopes: filter must return true or false, and no promise.');
+        throw invalidArgument('listScopes: filter must return true or false, not a promise.');
       if (isWanted) scopes.push(memoryScope(id, context));
     }
     onUnreadable?.(unreadable.all);
@@ -474,14 +478,14 @@ export class MemoryManager {
   }
 
   /**
-   * All data of a scope, line by line. A memory that changes while the export runs comes again: a later line of an id replaces the earlier
-   * one.
+   * Exports all data of a scope, line by line. A memory that changes during the export has another line: a later line of an id replaces the
+   * earlier one.
    */
   export(options: ScopeOption): AsyncGenerator<MemoryExportLine> {
     return exportScope(this.#pipeline, checkCall('export', options));
   }
 
-  /** The jobs and the quarantined texts of these sources, line by line. `exportUser` calls it for the scopes of apps. */
+  /** Exports the jobs and the quarantined texts of these sources, line by line. `exportUser` calls it for app scopes. */
   exportWaiting(options: ScopeOption & { sources: readonly string[] }): AsyncGenerator<MemoryExportLine> {
     const work = checkCall('exportWaiting', options, { sources: isListOf(isString, 'ids') }, ['sources']);
     const sources = new Set(options.sources);
@@ -489,15 +493,16 @@ export class MemoryManager {
   }
 
   /**
-   * Removes all data of a scope, the answer about consent included. Running jobs write nothing more. Marks all messages that the scope's
-   * sessions have by then as read, so that they are not learned again. Needs a process that has the agents, because it reads their sessions.
+   * Removes all data of a scope, including its consent. Running jobs write nothing more. Marks all existing messages of the scope's
+   * sessions as read, so that they are not learned again. Call it in a process that has the agents, because it reads their sessions.
    *
-   * @throws The error of a session that could not be read, when all is removed: its messages may be learned again.
+   * @throws The error of a session that could not be read. All data is removed by then, but the messages of that session may be learned
+   *   again.
    */
   async erase(options: ScopeOption): Promise<MemoryErasure> {
     const work = checkCall('erase', options);
     this.#uses.delete(tenantKeyOf(this.store, work.scope));
-    // Read before, so that a turn that ends meanwhile can hardly learn what is to be erased.
+    // Reads the sessions first, to make it unlikely that a turn which ends during the erasure learns the erased data again.
     const errors: unknown[] = [];
     const sessions = await rangesOf(work, this.#places, { onError: (error) => errors.push(error) });
     const erasure = await this.store.erase(work.id, work.options);
@@ -507,10 +512,11 @@ export class MemoryManager {
   }
 
   /**
-   * Learns from the sessions of a session store, the last written one first. After an interruption call it again: it skips read messages.
+   * Learns from the sessions of a session store, the last written one first. After an interruption call it again: it skips messages that
+   * were read.
    *
    * @throws The session store's errors from listing its sessions; `FAILED_PRECONDITION` if the manager can't learn from messages, or is
-   *   closed, also meanwhile; `INVALID_ARGUMENT` if `scopeOf` returns no scope.
+   *   closed before or during the backfill; `INVALID_ARGUMENT` if `scopeOf` returns something other than a scope or `undefined`.
    */
   async backfill(options: BackfillOptions): Promise<BackfillResult> {
     this.#assertOpen();
@@ -524,7 +530,7 @@ export class MemoryManager {
 
   /**
    * Measures the extraction on conversations with known memories. Redacts them as `ingest` does, and stores nothing. A case without a
-   * result, because the model fails or its answer stays malformed, counts as one in which nothing was found, and is in `failed` of the result.
+   * result (the model fails, or its answer stays malformed) is scored as if nothing was found, and is listed in `failed` of the result.
    *
    * @param options.isSame Whether two texts mean the same. Default: they are equal, apart from the case of the first letter, white space,
    *   "the", the form of quotes, and full stops and exclamation marks at the end.
@@ -537,36 +543,37 @@ export class MemoryManager {
   }
 
   /**
-   * Measures how often an agent with this memory solves a task: learns from the task's sessions, asks, and lets a Genkit evaluator judge the
-   * answers. Each task has a user of its own, `evaluation-` and a UUID, whose memories are erased afterwards.
+   * Measures how often an agent with this memory solves a task: learns from the task's sessions, asks the question, and lets a Genkit
+   * evaluator judge the answer. Each task has its own user, `evaluation-` and a UUID, whose memories are erased afterwards.
    *
-   * @throws `INVALID_ARGUMENT` for options, and an evaluator that is not defined; `FAILED_PRECONDITION` when no task has a result.
+   * @throws `INVALID_ARGUMENT` for invalid options, and for an evaluator that is not defined; `FAILED_PRECONDITION` if no task has a
+   *   result.
    */
   async evaluateTasks(options: TaskEvaluation): Promise<TaskScores> {
     return evaluateTasks(this, this.#pipeline.ai, options);
   }
 
-  /** Resolves when this process enqueues nothing, works on no job and saves no index. */
+  /** Resolves when the work of this process has ended: it enqueues nothing, runs no job and saves no index. */
   async settled(): Promise<void> {
     await this.#worker.settled();
   }
 
   /**
-   * Stops the worker. Running jobs go back to the queue; the interrupted attempts do not count. The store stays open. Waits at most 8 seconds
-   * for work that does not end, because a store or a function of the application does not answer.
+   * Stops the worker. Running jobs go back to the queue; the interrupted attempts do not count. The store stays open. Waits at most 8
+   * seconds for the running work, in case a store or a function of the application does not answer.
    */
   async close(): Promise<void> {
     for (const holder of [this.#pipeline.ai.registry, this]) managedJobsOf(holder).delete(this.#jobs);
-    await withinTime('Its work', CLOSE_MS, undefined, () => this.#worker.close()).catch(() => {
+    await withinTime('The memory worker', CLOSE_MS, undefined, () => this.#worker.close()).catch(() => {
       logger.warn(
-        'The memory manager was closed, and some of its work goes on: a store or a function does not answer.',
+        'The memory manager was closed, but some of its work still runs, because a store or a function does not answer.',
       );
     });
   }
 
   /**
-   * A memory for agents: `defineAgent(ai, { ..., memory: memory.attach({ scope: 'user' }) })`. Memories that fit a turn are placed in its
-   * requests, and sessions are learned from in the background, at the times that the option `generate` names.
+   * Returns a memory for agents: `defineAgent(ai, { ..., memory: memory.attach({ scope: 'user' }) })`. It places memories that fit a turn
+   * in the turn's requests, and learns from sessions in the background, at the times that the option `generate` sets.
    *
    * @throws `INVALID_ARGUMENT` for an option that is unknown or of the wrong type.
    */
@@ -589,7 +596,7 @@ export class MemoryManager {
   async #workOn(scope: MemoryScope, { openIds, ...result }: Enqueued, wait: boolean): Promise<IngestResult> {
     const { id, options } = targetOf(scope);
     if (!wait || openIds.length === 0) {
-      // A full queue may have jobs whose worker has died.
+      // A full queue may contain jobs whose worker has died.
       if (openIds.length > 0 || result.status === 'full') this.#worker.wake(options);
       return result;
     }
@@ -602,7 +609,10 @@ export class MemoryManager {
     return { ...result, status: end === 'done' ? 'committed' : end };
   }
 
-  /** The known memories that are nearest to a text. Fails if the search is incomplete: a job would make a missed memory twice. */
+  /**
+   * Finds the known memories that are nearest to a text. Fails if the search is incomplete, because a job would create a missed memory a
+   * second time.
+   */
   async #nearest(
     scope: MemoryScope,
     text: string,
@@ -615,15 +625,19 @@ export class MemoryManager {
     const { memories, report } = await this.#search.search(wanted, options, purpose);
     const isWhole = report.lexical === 'done' && (report.semantic === 'done' || report.semantic === 'off');
     if (!isWhole)
-      throw unavailable(`What is known could not be searched: ${report.errors.join(' ') || 'it took too long.'}`);
+      throw unavailable(
+        `The known memories could not be searched: ${report.errors.join(' ') || 'the search took too long.'}`,
+      );
     return memories.map(({ memory }) => memory);
   }
 
-  /** Saves the search index in the background, so that another process need not read the whole scope. */
+  /** Saves the search index in the background, so that another process does not have to read the whole scope. */
   #saveIndex(scope: MemoryScope): void {
     const { id, options } = targetOf(scope);
     const saving = this.#search.saveIndex(id, options, LEAST_SAVED).catch((error: unknown) => {
-      logger.warn(`The index of a memory scope was not saved; searches build it anew. ${describeThrown(error)}`);
+      logger.warn(
+        `The search index of a memory scope could not be saved; other processes build it again. ${describeThrown(error)}`,
+      );
     });
     void this.#worker.track(saving);
   }
@@ -647,10 +661,10 @@ const isFact: OptionCheck = (value) =>
   (typeof value === 'string' ? isText(value) : isObject(value)) &&
   'a text that is not blank, or a fact such as { text }';
 
-/** Refuses an option that is there but `undefined`: without the option, the call removes or reads more. */
+/** Refuses an option that is set to `undefined`, because without the option the call removes or reads more. */
 function checkNamed<O extends object>(method: string, options: O, name: keyof O & string, without: string): void {
   if (name in options && options[name] === undefined)
-    throw invalidArgument(`${method}: ${name} is undefined. Leave it out ${without}.`);
+    throw invalidArgument(`${method}: ${name} is undefined. Omit it ${without}.`);
 }
 
 /**

@@ -1,16 +1,19 @@
-/** The end of a text's last sentence. A question mark is none: "Nuts are fine?" says something else. The texts "..." and "!!!" differ. */
+/**
+ * Full stops and exclamation marks at the end of a text. A question mark is not included, because "Nuts are fine?" says something else. The
+ * texts "..." and "!!!" differ.
+ */
 const END = /(?<=[^\s.!。！])[\s.!。！]+$/;
 
-/** A character that is seen. U+2800 is the Braille pattern without dots. */
+/** A visible character. U+2800 is the Braille pattern without dots. */
 const VISIBLE = /[^\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 /** The word "the", except before a single letter. */
 const THE = /(?<=^|\s)the (?=\p{L}{2})/gu;
 
 /**
- * A key that is equal only for texts that say the same. The case of the first letter, white space, "the", the form of quotes, and full stops
- * and exclamation marks at the end do not count. All else does: "C#" is not "C++", "Turkey" is not "turkey", "a few" is not "few". A duplicate
- * that this misses is settled later; a fact that it takes for another is lost.
+ * Returns a key that is equal only for texts that state the same fact. It ignores the case of the first letter, white space, "the", the
+ * form of quotes, and full stops and exclamation marks at the end. All else counts: "C#" is not "C++", "Turkey" is not "turkey", "a few" is
+ * not "few". Missing a duplicate is harmless, because it is found later; equal keys for different facts would lose a fact.
  */
 export function sameFactKey(text: string): string {
   return text
@@ -24,7 +27,7 @@ export function sameFactKey(text: string): string {
     .replace(/[“”]/g, '"');
 }
 
-/** Whether a text says nothing: it has only white space and invisible characters. */
+/** Whether a text has only white space and invisible characters. */
 export function isBlank(text: string): boolean {
   return !VISIBLE.test(text);
 }

@@ -55,7 +55,7 @@ const LIMIT_CHECKS: Readonly<Record<keyof MemoryLimits, OptionCheck>> = {
   summaryLength: isWhole(1),
 };
 
-/** Later dates may have no form in ISO 8601 that sorts like the others. */
+/** ISO 8601 writes dates after the year 9999 in another form, which does not sort with the others. */
 const HUNDRED_YEARS_MS = 3_155_760_000_000;
 
 const TRUST_CHECKS: Readonly<Record<keyof MemoryTrust, OptionCheck>> = {
@@ -137,7 +137,7 @@ export interface MemorySettings
   readonly limits: Required<MemoryLimits>;
   readonly triggers: Required<MemoryTriggers>;
   readonly userIdOf: (context: ActionContext) => string | undefined;
-  /** Whether `userIdOf` is the application's. */
+  /** Whether the application passed `userId`. */
   readonly hasUserId: boolean;
   readonly report: (report: MemoryReport) => void;
 }
@@ -166,7 +166,7 @@ export function settleManager(options: MemoryManagerOptions): MemorySettings {
   };
 }
 
-/** The application's function, with a time limit and a check of its answer. */
+/** Adds a time limit and a check of the result to the application's function. */
 function checkedIsSuccess(isSuccess: IsSuccess, timeoutMs: number): IsSuccess {
   return async (session) => {
     const answer: unknown = await withinTime('isSuccess', timeoutMs, undefined, async () => isSuccess(session));
@@ -176,7 +176,7 @@ function checkedIsSuccess(isSuccess: IsSuccess, timeoutMs: number): IsSuccess {
 }
 
 function reporter(onReport: (report: MemoryReport) => void): MemorySettings['report'] {
-  return (report) => notify(() => onReport(report), 'onReport of memoryManager failed; the work goes on.');
+  return (report) => notify(() => onReport(report), 'onReport of memoryManager failed; the work continues.');
 }
 
 function checkManagerOptions(options: MemoryManagerOptions): void {
@@ -184,17 +184,17 @@ function checkManagerOptions(options: MemoryManagerOptions): void {
   if (options?.store === undefined)
     throw invalidArgument('memoryManager needs a memory store, such as FileMemoryStore.');
   const { appName, trust, limits, generate, profile, model, extract, summary } = options;
-  // The model leaves out members that it does not know, and at first it knows none.
+  // The model omits members that it does not know, and for a new user it knows none.
   if (profile && !profile.safeParse({}).success) {
     throw invalidArgument(
-      'memoryManager: profile: its members must be optional, because little is known of a new user: use z.object({...}).partial().',
+      'memoryManager: profile: all members must be optional, because a new user has no data yet. Use z.object({...}).partial().',
     );
   }
   if (profile && model === undefined)
-    throw invalidArgument('memoryManager: profile: the model keeps it up to date, so give a model too.');
+    throw invalidArgument('memoryManager: profile needs a model, which keeps it up to date.');
   if (summary && (model === undefined || extract !== undefined))
     throw invalidArgument(
-      'memoryManager: summary: the model writes it when it extracts facts, so give a model, and leave out extract.',
+      'memoryManager: summary needs a model and no extract option, because the model writes the summary when it extracts facts.',
     );
   if (appName !== undefined) assertId(appName, 'appName');
   checkOptions('memoryManager: trust', trust, TRUST_CHECKS);
@@ -203,11 +203,11 @@ function checkManagerOptions(options: MemoryManagerOptions): void {
 }
 
 function logFailure({ type, refused, jobId, attempts, error }: MemoryReport): void {
-  if (type === 'full') logger.warn(`The memory queue is full; ${refused} requests were refused so far.`);
+  if (type === 'full') logger.warn(`The memory queue is full. Refused requests so far: ${refused}.`);
   else if (type === 'dead') {
     const job = `Memory job ${quote(jobId!)}`;
     logger.warn(
-      `${job} is dead after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}; memory.jobs.replay tries it again, discard removes it. ${error}`,
+      `${job} is dead after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}. memory.jobs.replay tries it again, memory.jobs.discard removes it. ${error}`,
     );
   }
 }

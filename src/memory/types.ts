@@ -4,22 +4,22 @@ import type { Memory, MemoryJob, MemorySource, MemoryStore } from '../store/memo
 import type { MemoryScope } from './scopes.ts';
 import type { MemorySearchOptions } from './search/types.ts';
 
-/** The topics that need no description. */
+/** The built-in topics. They need no description. */
 export type BuiltInTopic =
   | 'USER_PERSONAL_INFORMATION'
   | 'USER_PREFERENCES'
   | 'EXPLICIT_INSTRUCTIONS'
   | 'KEY_CONVERSATION_DETAILS';
 
-/** A kind of fact to remember. Of the facts that the model finds, those that fit no topic are left out; facts of the application need none. */
+/** A kind of fact to remember. A fact that the model finds is ignored if it fits no topic. A fact from the application needs no topic. */
 export interface MemoryTopic {
-  /** Names the topic, and no other one: `business_feedback`. */
+  /** Names the topic, for example `business_feedback`. Unique. */
   readonly label: string;
   /** Tells the model which facts belong to the topic. */
   readonly description: string;
   /** Few-shot examples for the model. Default: none. */
   readonly examples?: readonly MemoryExample[];
-  /** The schema of `data` of its memories. Default: they are text alone. */
+  /** The schema of `data` of its memories. Default: the memories have only text. */
   readonly schema?: z.ZodTypeAny;
 }
 
@@ -33,47 +33,50 @@ export interface MemoryExample {
 
 /** A fact, before it is compared with the known memories. All members but `text` take at most 112 KiB as JSON. */
 export interface MemoryFact {
-  /** Says the fact in the third person. A longer text than 2,000 characters is cut. */
+  /** States the fact in the third person. A text longer than 2,000 characters is cut. */
   readonly text: string;
-  /** The fact in the shape of a topic's schema, or of the application's. */
+  /** The fact in the shape of the topic's schema or of a schema of the application. */
   readonly data?: Json;
-  /** Names that schema. Default: none; facts that the model finds have the label of their topic. */
+  /** Names the schema of `data`. Default: none; a fact that the model finds has the label of its topic. */
   readonly schemaId?: string;
   /** Labels of its topics. Default: none. */
   readonly topics?: readonly string[];
   /** 0 to 1. Default: 0.5. */
   readonly importance?: number;
   /**
-   * Of facts with the same key only one holds: the most trusted, then the newest, then the last given. A newer implicit fact does not
-   * replace an explicit one. Default: it excludes no other fact.
+   * Only one fact of each key is valid: the most trusted one, then the newest, then the last in the list. A newer implicit fact does not
+   * replace an explicit one. Default: the fact does not exclude others.
    */
   readonly key?: string;
   /**
-   * `procedural`: a way to do something. With `data: { task, steps }`, a text and a list of texts, it is merged with others: a step that both
-   * have in equal words appears once. If that gives more than 40 steps, those of the later one remain. Without such data it is a text alone.
-   * Default: `declarative`.
+   * `procedural`: a way to do something. With `data: { task, steps }`, a string and a list of strings, it is merged with similar
+   * procedures: a step that both contain in equal words appears once. If the result has more than 40 steps, only the steps of the later one
+   * remain. Without such data it is only a text. Default: `declarative`.
    */
   readonly kind?: Memory['kind'];
-  /** The `positions` of the messages that say it. Default: all messages of the request may be the source. */
+  /** The `positions` of the messages that state it. Default: all messages of the request may be the source. */
   readonly messages?: readonly number[];
   /** Whether the user asks to remember it; the source is then `explicit`. Only for facts from messages. Default: false. */
   readonly isExplicit?: boolean;
   /**
-   * When to remove it; ISO 8601. A fact that expires does not replace a lasting one, unless both have the same `key`. Then the key has no fact
-   * after the expiry: give a temporary fact another `key`. Default: never, or after `toolTtlMs` if a tool said it.
+   * When to remove it; ISO 8601. A fact that expires replaces a lasting fact only if both have the same `key`. Then the key has no fact
+   * after the expiry, so give a temporary fact its own `key`. Default: never, or after `toolTtlMs` if a tool stated it.
    */
   readonly expiresAt?: string;
 }
 
 /** The input of a {@link MemoryExtractor}. */
 export interface ExtractionRequest {
-  /** The scope into which is learned. */
+  /** The scope that gets the memories. */
   readonly scope: MemoryScope;
-  /** The messages to learn from, redacted. The guards have checked them, except those of the assistant: its statements are no facts. */
+  /**
+   * The messages to learn from, redacted. The guards have checked them, except the assistant's messages, because those are not a source of
+   * facts.
+   */
   readonly messages: readonly MessageData[];
   /** The index of each of them in its session. */
   readonly positions: readonly number[];
-  /** Aborts at the timeout. */
+  /** Aborts at the timeout, `limits.timeoutMs`. */
   readonly abortSignal: AbortSignal;
 }
 
@@ -95,8 +98,8 @@ export interface GuardedText {
 }
 
 /**
- * Returns the reason to quarantine a text, or nothing if the text is fine. If a guard throws, the job fails and is tried again. If it does
- * not answer within `limits.timeoutMs`, this text and all later ones of the job are quarantined.
+ * Returns the reason to quarantine a text, or `undefined` to accept it. If a guard throws, the job fails and is tried again. If a guard
+ * does not answer within `limits.timeoutMs`, this text and all later texts of the job are quarantined.
  */
 export type MemoryGuard = ((text: GuardedText) => string | undefined | Promise<string | undefined>) | MemoryGuardRule;
 
@@ -117,43 +120,46 @@ export interface FoundValue {
 /** When to learn from an agent's session. */
 export interface MemoryTriggers {
   /**
-   * Learns when the number of turns of a session is a multiple of this, and when this process has run so many turns of the session since it
-   * last learned from it. A process counts for its 1,000 latest sessions. `1`: after each turn. Default: 5.
+   * Learns when the number of turns of a session is a multiple of this, and when this process has run this many turns of the session since
+   * it last learned from it. A process counts the turns of its 1,000 latest sessions. `1`: after each turn. Default: 5.
    */
   everyTurns?: number;
-  /** When no turn came for this long, in ms, while the process runs. `false`: never. Default: 900,000 (15 minutes). */
+  /** Learns when the session had no turn for this time, in ms, while the process runs. `false`: never. Default: 900,000 (15 minutes). */
   onIdleMs?: number | false;
-  /** Whether `endSession` learns. With `false` it does nothing, and answers `known`. Default: true. */
+  /** Whether `endSession` learns. With `false` it does nothing and returns `known`. Default: true. */
   onSessionEnd?: boolean;
 }
 
 /** Limits of a {@link MemoryManagerOptions | manager}. */
 export interface MemoryLimits {
-  /** The most jobs of a tenant that wait or run; further ones are refused and reported. Default: 1,000. */
+  /** The most jobs of a tenant that wait or run. Further jobs are refused and reported. Default: 1,000. */
   maxJobs?: number;
-  /** How often a job is tried before it goes to the dead letters. Default: 5. */
+  /** The most attempts at a job; then the job is dead. Default: 5. */
   maxAttempts?: number;
   /** A worker that does not renew its lease for this long loses the job, in ms. Default: 60,000. */
   leaseMs?: number;
   /**
-   * A call of the model, the embedder, `extract`, `isSuccess` or `redact` that takes longer fails. If a guard takes longer, its text and all later ones
-   * of the job are quarantined. In ms. Default: 60,000.
+   * The time limit for each call of the model, the embedder, `extract`, `isSuccess` or `redact`, in ms; a call that takes longer fails. If
+   * a guard takes longer, its text and all later texts of the job are quarantined. Default: 60,000.
    */
   timeoutMs?: number;
-  /** The wait before the second attempt, in ms. It doubles with each further one; each is then multiplied by 0.5 to 1.5. Default: 2,000. */
+  /**
+   * The wait before the second attempt, in ms. It doubles for each further attempt. Each wait is then multiplied by a random factor of 0.5
+   * to 1.5. Default: 2,000.
+   */
   backOffMs?: number;
-  /** The longest wait between attempts before that factor, in ms. Default: 600,000 (10 minutes). */
+  /** The longest wait between attempts, before the random factor, in ms. Default: 600,000 (10 minutes). */
   maxBackOffMs?: number;
-  /** Memories that a job may invalidate; facts that would replace more are quarantined. Default: 3. */
+  /** The most memories that a job may invalidate. Facts that would replace more are quarantined. Default: 3. */
   maxInvalidations?: number;
-  /** Characters of a rolling summary. Default: 4,000. */
+  /** The most characters of a rolling summary. Default: 4,000. */
   summaryLength?: number;
 }
 
-/** How much to trust each type of source, 0 to 1. */
+/** The trust in each type of source, 0 to 1. */
 export type MemoryTrust = { readonly [type in MemorySource['type']]?: number };
 
-/** A manager's report to the application. Contains no texts of messages or memories. */
+/** A report of the manager to the application. Contains no texts of messages or memories. */
 export interface MemoryReport {
   /**
    * `committed`: a job is done; `failed`: an attempt failed; `dead`: the last attempt failed; `full`: the queue refused a job;
@@ -164,13 +170,13 @@ export interface MemoryReport {
   readonly scope: MemoryScope;
   /** The source to learn from. */
   readonly sourceId: string;
-  /** The job, where there is one. */
+  /** The id of the job, if the report is about a job. */
   readonly jobId?: string;
-  /** The job's changes; with `committed`. */
+  /** The number of the job's changes; with `committed`. */
   readonly changes?: MemoryChangeCounts;
-  /** Attempts so far; with `failed` and `dead`. */
+  /** The number of attempts so far; with `failed` and `dead`. */
   readonly attempts?: number;
-  /** Why; with `failed` and `dead`. */
+  /** The error message; with `failed` and `dead`. */
   readonly error?: string;
   /** How often this manager found the queue full; with `full`. */
   readonly refused?: number;
@@ -182,11 +188,11 @@ export interface MemoryChangeCounts {
   created: number;
   /** Memories with a new source or a new text. */
   updated: number;
-  /** Memories that no longer hold, without those that the same job had created. */
+  /** Memories that are no longer valid, without those that the same job had created. */
   invalidated: number;
   /**
-   * Facts that were known from the same source, that only the assistant stated, that fit no topic or are blank, or that the model found not
-   * worth keeping.
+   * Facts that were not kept: the same source had stated them before, only the assistant stated them, they fit no topic, they are blank, or
+   * the model decided that they are not worth keeping.
    */
   ignored: number;
   /** Texts that wait for a decision. */
@@ -202,20 +208,20 @@ export interface RedactedText {
 /** Options of `memoryManager`. */
 export interface MemoryManagerOptions {
   /**
-   * Where the memories and the jobs are kept. Managers with the same store and tenant share the jobs: any of them carries out any job, with its
-   * own options. So give them the same options, and a manager with other options a store of its own.
+   * Stores the memories and the jobs. Managers with the same store and tenant share the jobs: each of them may run any job, with its own
+   * options. So give them the same options, and give a manager with other options its own store.
    */
   store: MemoryStore;
-  /** Extracts facts and compares them with memories. Default: none; then `extract` is needed to learn from messages. */
+  /** Extracts facts and compares them with memories. Default: none; then learning from messages needs `extract`. */
   model?: ModelArgument;
-  /** Makes vectors of memories and queries. Default: search is by words. */
+  /** Makes vectors of memories and queries. Default: none; the search is by words only. */
   embedder?: EmbedderArgument;
   /** Options of the search. */
   search?: MemorySearchOptions;
   /** The topics to remember. Default: the four built-in topics. */
   topics?: readonly (BuiltInTopic | MemoryTopic)[];
   /**
-   * Learns from messages without the model: `verbatim` keeps each message as a memory, a function finds the facts. Default: the model
+   * Learns from messages without the model: `verbatim` stores each message as a memory; a function returns the facts. Default: the model
    * extracts facts.
    */
   extract?: 'verbatim' | MemoryExtractor;
@@ -224,37 +230,38 @@ export interface MemoryManagerOptions {
   /** Further checks of messages and memories. The built-in rules always apply. Default: none. */
   guards?: readonly MemoryGuard[];
   /**
-   * Replaces personal values before anything is stored: in texts, in numbers as texts, in names of members of tools' inputs and answers, and
-   * in what the model finds. `label` is the name of the member around the text. Returns the text, or an object with the text as `value`, as
-   * `redactText` of `genkitx-agents/privacy` does. Has `limits.timeoutMs` for each text. Numbers of placeholders such as `[EMAIL_1]` are
-   * removed, also by default: in different texts a number names different values. Default: all else is stored unchanged.
+   * Replaces personal values before anything is stored. Called with texts, with numbers as strings, with member names in the inputs and
+   * outputs of tools, and with the facts that the model finds. `label` is the name of the member that contains the text. Returns the text,
+   * or an object with the text as `value`, as `redactText` of `genkitx-agents/privacy` does. Each call may take `limits.timeoutMs`. The
+   * numbers of placeholders such as `[EMAIL_1]` are always removed, because the same number names different values in different texts.
+   * Default: everything else is stored unchanged.
    */
   redact?: (text: string, options: { label?: string }) => string | RedactedText | Promise<string | RedactedText>;
-  /** Whether a scope without a setting of its own may be learned about. Default: `on`. */
+  /** The consent of a scope for which `consent.set` was not called. Default: `on`. */
   consent?: 'on' | 'off';
-  /** Whether to learn from the answers of tools, too. Such memories expire after `toolTtlMs`. Default: false. */
+  /** Whether to learn from the outputs of tools too. Such memories expire after `toolTtlMs`. Default: false. */
   learnFromTools?: boolean;
-  /** How long a memory from a tool's answer is kept after `IngestSource.at`, in ms; at most 100 years. Default: 3,600,000 (an hour). */
+  /** How long a memory from a tool's output is kept after `IngestSource.at`, in ms; at most 100 years. Default: 3,600,000 (an hour). */
   toolTtlMs?: number;
-  /** How much to trust each type of source. Default: bootstrap 0.95, explicit 0.9, implicit 0.6, tool 0.3. */
+  /** The trust in each type of source. Default: bootstrap 0.95, explicit 0.9, implicit 0.6, tool 0.3. */
   trust?: MemoryTrust;
-  /** Whether to allow memories of an app, which all its users share. Each waits for `approve`. Default: false. */
+  /** Whether to allow memories of an app, which all its users share. Each such memory waits for `approve`. Default: false. */
   app?: boolean;
-  /** The app of scopes that name none. Default: `default`. */
+  /** The app of a scope without an `appName`. Default: `default`. */
   appName?: string;
-  /** Returns the id of the user of a context. Default: `auth.uid`. Agents with this memory need the same `userId`. */
+  /** Returns the user id of a context. Default: `auth.uid`. Agents with this memory need the same `userId`. */
   userId?: (context: ActionContext) => string | undefined;
   /**
-   * The schema of the structured profile, which the `model` keeps up to date. Its members must be optional: `z.object({...}).partial()`. Facts
-   * that expire are not in it. Default: no profile.
+   * The schema of the structured profile, which the `model` keeps up to date. All its members must be optional:
+   * `z.object({...}).partial()`. The profile does not contain facts that expire. Default: no profile.
    */
   profile?: z.ZodTypeAny;
   /**
-   * Whether the `model`, when it extracts facts, also keeps a rolling summary of each scope of a user or a session. One of an app would reach
-   * users without approval. Default: false.
+   * Whether the `model` also writes a rolling summary of each user scope and session scope when it extracts facts. An app scope has no
+   * summary, because it would reach users without approval. Default: false.
    */
   summary?: boolean;
-  /** Whether a session was a success, from which a procedure is made. Default: no procedures are made. */
+  /** Returns whether a session was a success. Procedures are made only from successful sessions. Default: no procedures are made. */
   isSuccess?: (session: {
     scope: MemoryScope;
     sourceId: string;
@@ -262,7 +269,7 @@ export interface MemoryManagerOptions {
   }) => boolean | Promise<boolean>;
   /** Whether this process works on jobs after each `ingest`. Default: true; with `false` call `processMemoryJobs`. */
   worker?: boolean;
-  /** Bounds of the queue, of jobs and of model calls. */
+  /** Limits of the queue, of jobs and of calls. */
   limits?: MemoryLimits;
   /** Called with each report. Its errors are logged. Default: a full queue and dead jobs are logged. */
   onReport?: (report: MemoryReport) => void;
@@ -274,53 +281,61 @@ export interface MemoryManagerOptions {
 
 /** The source of messages or facts. */
 export interface IngestSource {
-  /** Names the source: a session, a document, an import. `forgetSource` takes it. */
+  /** Names the source: a session, a document, an import. Pass it to `forgetSource` to forget the source. */
   readonly id: string;
-  /** Default: `bootstrap` for `memories`; else by fact: `explicit` if the user asks to remember it, `tool` from a tool, else `implicit`. */
+  /**
+   * Default: `bootstrap` for `memories`. For messages it depends on the fact: `explicit` if the user asks to remember it, `tool` if it
+   * comes from a tool, else `implicit`.
+   */
   readonly type?: MemorySource['type'];
   /** 0 to 1. Default: the trust of its type. */
   readonly trust?: number;
-  /** The session it was said in. */
+  /** The session in which it was said. */
   readonly sessionId?: string;
-  /** The snapshot whose messages are read. `forgetSource` can forget it, such as that of an abandoned branch. */
+  /** The snapshot whose messages are read. `forgetSource` can forget one snapshot, for example of an abandoned branch. */
   readonly snapshotId?: string;
-  /** When it was said; ISO 8601. Default: with `sessionId` in place of `messages` when the session was last written, else now. */
+  /** When it was said; ISO 8601. Default: now; for an ingest of a `sessionId`, when the session was last written. */
   readonly at?: string;
 }
 
 /** Options of `ingest`: `messages`, `memories` or `sessionId`. */
 export interface IngestOptions {
-  /** The scope into which is learned. */
+  /** The scope that gets the memories. */
   scope: MemoryScope;
-  /** The source. Required without `sessionId`. Default: the session, whose messages are then not read twice. */
+  /** The source. Required without `sessionId`. Default: the session, so that its messages are not read twice. */
   source?: IngestSource;
-  /** All messages of the source so far, oldest first. Those that were read already are skipped. */
+  /** All messages of the source so far, oldest first. Messages that were read before are skipped. */
   messages?: readonly MessageData[];
   /**
-   * Facts, in place of messages. A fact that the source stated before, or that waits in the queue, is skipped, unless the source has stated
+   * Facts instead of messages. A fact is skipped if the source stated it before or if it waits in the queue, unless the source has stated
    * something else since.
    */
   memories?: readonly (MemoryFact | string)[];
-  /** A session of an agent with this memory, in place of messages. It is read from the agent's store, and may continue. */
+  /**
+   * A session of an agent with this memory, instead of messages. It is read from the agent's store. The session may continue afterwards.
+   */
   sessionId?: string;
   /** `verbatim`: each message becomes a memory, without a model. Default: the manager's option `extract`. */
   extract?: 'verbatim';
-  /** Make a procedure of the source, or its last 384 KiB, if `isSuccess` agrees. Needs `messages` or `sessionId`. Default: false. */
+  /**
+   * Makes a procedure of the source, or of its last 384 KiB, if `isSuccess` returns true. Needs `messages` or `sessionId`. Default: false.
+   */
   procedure?: boolean;
-  /** Resolve when the work is done. Default: false; the work continues in the background. */
+  /** Whether to resolve only when the work is done. Default: false; the work continues in the background. */
   wait?: boolean;
 }
 
 /** The result of an `ingest`. */
 export interface IngestResult {
   /**
-   * - `queued`: a worker will do it. With `wait`: it is behind a job that waits for its next attempt.
-   * - `committed`: it is done (`wait`), or another process has removed its job. A text that a guard stopped is in quarantine, and not remembered.
-   * - `known`: there is nothing to do. All was read or is in the queue; the session is gone; `isSuccess` refused it; the context of
-   *   `endSession` names no user; or `onSessionEnd` of the manager or `learn` of `attach` is false.
-   * - `failed`: an attempt failed; others follow, except for dead jobs (`wait`).
-   * - `full`: the queue refused a part; call again later.
-   * - `refused`: the scope's consent is off or was withdrawn, or the scope was erased or the source forgotten while the job ran.
+   * - `queued`: a worker will run the jobs. With `wait`: the jobs are behind a job that waits for its next attempt.
+   * - `committed` (only with `wait`): the jobs are done, or another process has removed them. A text that a guard stopped is in quarantine
+   *   and is not remembered.
+   * - `known`: there is nothing to do. Everything was read before or is in the queue; the session no longer exists; `isSuccess` returned
+   *   false; the context of `endSession` names no user; or `onSessionEnd` of the manager or `learn` of `attach` is false.
+   * - `failed` (only with `wait`): an attempt failed. Unless the job is dead, it is tried again.
+   * - `full`: the queue refused at least one job. Call again later.
+   * - `refused`: the scope's consent is off, or the consent was withdrawn, the scope erased or the source forgotten while the job ran.
    */
   readonly status: 'queued' | 'committed' | 'known' | 'failed' | 'full' | 'refused';
   /** The jobs that were added. */
@@ -329,53 +344,61 @@ export interface IngestResult {
 
 /** A text that waits for a decision. */
 export interface QuarantinedText {
-  /** Names it in its scope. */
+  /** Identifies the text within its scope. */
   readonly id: string;
-  /** A message that was not learned from, or a memory that was not kept. */
+  /** `message`: a message from which nothing was learned; `memory`: a memory that was not kept. */
   readonly kind: 'message' | 'memory';
-  /** Why. */
+  /** Why the text was quarantined. */
   readonly reason: string;
   /** The text. */
   readonly text: string;
-  /** The data of the memory, if it has some. */
+  /** The data of the memory, if it has data. */
   readonly data?: Json;
   /** `MemorySource.id`. */
   readonly sourceId: string;
-  /** Since when it waits, in ISO 8601. */
+  /** When it was quarantined; ISO 8601. */
   readonly at: string;
 }
 
-/** Which memories `prune` removes: those to which any member applies. */
+/** Selects the memories that `prune` removes: a memory is removed if any member applies to it. */
 export interface MemoryPrunePolicy {
-  /** Memories that were made, got their last source or ceased to hold longer ago than this, in ms. Use does not count. */
+  /**
+   * Memories that were created, got their last source or became invalid longer ago than this, in ms. The use of a memory does not count.
+   */
   maxAgeMs?: number;
   /** Memories whose confidence is below this, 0 to 1. */
   minConfidence?: number;
-  /** For `minConfidence` and `maxMemories`: confidence halves in this time without a new source, in ms. Default: it does not fall. */
+  /**
+   * For `minConfidence` and `maxMemories`: the time without a new source in which confidence halves, in ms. Default: confidence does not
+   * fall.
+   */
   halfLifeMs?: number;
-  /** Memories that were neither placed in a request nor changed for this long, in ms. Uses are known to the day: choose several days. */
+  /**
+   * Memories that were neither placed in a request nor changed for this time, in ms. Uses are stored at most once a day, so choose several
+   * days.
+   */
   unusedMs?: number;
-  /** The most memories that hold in a scope; of more, those with the least confidence plus importance go. */
+  /** The most valid memories of a scope. If there are more, the memories with the lowest sum of confidence and importance are removed. */
   maxMemories?: number;
-  /** Quarantined texts that have waited for a decision longer than this, in ms; also memories of an app that wait for approval. */
+  /** Quarantined texts that have waited for a decision longer than this, in ms. Includes memories of an app that wait for approval. */
   quarantineMs?: number;
 }
 
 /** The counts of `processMemoryJobs`. */
 export interface ProcessMemoryJobsResult {
-  /** Jobs that this call found, and that are gone from the queue: done, dropped, or finished by another worker meanwhile. */
+  /** Jobs that this call found and that are no longer in the queue: done, dropped, or finished by another worker. */
   done: number;
   /** Attempts that failed; the jobs wait for the next one. */
   failed: number;
   /** Jobs whose last attempt failed. */
   dead: number;
-  /** Sessions with messages that were never enqueued. */
+  /** Sessions with messages that were not enqueued before. */
   found: number;
 }
 
-/** A line of `export`. A memory that changes while the export runs comes again: its later line replaces the earlier one. */
+/** A line of `export`. A memory that changes during the export has another line, which replaces the earlier one. */
 export interface MemoryExportLine {
-  /** The kind of the line. The last one is `end`: an export without it was cut off. */
+  /** The kind of the line. The last line is `end`; an export without it is incomplete. */
   readonly kind: 'memory' | 'profile' | 'summary' | 'quarantine' | 'job' | 'consent' | 'end';
   /** A memory in its current form. */
   readonly memory?: Memory;
@@ -389,7 +412,7 @@ export interface MemoryExportLine {
   readonly quarantine?: QuarantinedText;
   /** A job that waits, runs or is dead. */
   readonly job?: MemoryJob;
-  /** The scope's answer about consent, if there is one. */
+  /** The consent of the scope, if `consent.set` was called for it. */
   readonly consent?: 'on' | 'off';
   /** The number of lines with a memory; with `end`. */
   readonly memories?: number;
@@ -414,8 +437,8 @@ export interface ExtractionScores {
   /** The cases, in their order. */
   readonly cases: readonly CaseScore[];
   /**
-   * Cases without a result: the model, the extractor, a guard or `redact` failed, or the model's answer was malformed twice. They count as cases in
-   * which nothing was found.
+   * Cases without a result: the model, the extractor, a guard or `redact` failed, or the model's answer was malformed twice. They are
+   * scored as cases in which nothing was found.
    */
   readonly failed: readonly FailedCase[];
 }
@@ -424,7 +447,7 @@ export interface ExtractionScores {
 export interface FailedCase {
   /** Its index in `cases` or `tasks`. */
   readonly index: number;
-  /** What was wrong. */
+  /** The error message. */
   readonly error: string;
 }
 

@@ -34,12 +34,12 @@ export interface ManagerParts {
   readonly findByWords: FindByWords;
   /** The stores in which the manager finds sessions. An attachment adds the stores of its agents. */
   readonly stores: Set<SnapshotStore>;
-  /** The sessions in which `processMemoryJobs` looks for messages that were never enqueued. */
+  /** The sessions in which `processMemoryJobs` looks for messages that were not enqueued. */
   readonly sessions: Set<MemorySessions>;
 }
 
 const NO_USER_WARNING =
-  "The context of a call names no user, so nothing of a user is remembered or learned: pass the one that the server authenticated, such as agent.chat({}, { context: { auth: { uid: 'ada' } } }). This is logged once.";
+  "The context of a call names no user, so no user memories are used or learned. Pass the context that the server authenticated, such as agent.chat({}, { context: { auth: { uid: 'ada' } } }). This is logged once.";
 
 /** The memory that `memory.attach` returns. */
 export class Attachment implements AttachedMemory {
@@ -60,9 +60,9 @@ export class Attachment implements AttachedMemory {
     this.#parts = parts;
     this.#settings = settings;
     const { topics, isSuccess, triggers, limits } = parts.pipeline;
-    // Longer than one call of the application's `redact` may take, so that its error comes first.
+    // Longer than the time limit of the application's `redact`, so that its error is reported first.
     this.#triggers = new Triggers(parts.ingest, triggers, Math.min(2 * limits.timeoutMs, LONGEST_TIMER_MS));
-    // Longer than the search and the profile take together: their own deadlines come first, and return what was found by then.
+    // Longer than the deadlines of the search and the profile together: these end first, and return the data found so far.
     this.deadlineMs = Math.min(2 * settings.deadlineMs + 1_000, LONGEST_TIMER_MS);
     this.#turnParts = {
       settings,
@@ -81,7 +81,7 @@ export class Attachment implements AttachedMemory {
   }
 
   tools(): ToolArgument[] {
-    // The messages of the call are unknown here, so a tool may have answered.
+    // The messages of the call are unknown here, so assume that a tool has answered.
     return this.#turnParts.tools({ hasToolAnswered: () => true });
   }
 
@@ -121,7 +121,7 @@ export class Attachment implements AttachedMemory {
     const { scopes, learn } = this.#settings;
     if (store && learn && scopes[0] === 'user' && hasUserId !== this.#parts.pipeline.hasUserId)
       throw failedPrecondition(
-        `Agent ${quote(name)} and its memory find the user differently: give the same userId to the agent (or agentRuntime) and to memoryManager.`,
+        `Agent ${quote(name)} and its memory determine the user differently. Pass the same userId to the agent (or agentRuntime) and to memoryManager.`,
       );
     if (redact) this.#redactions.add(redact);
     if (!store) return;
@@ -152,19 +152,22 @@ export class Attachment implements AttachedMemory {
       const later = store ? () => readSession(store, scope, sessionId) : async () => session;
       return this.#triggers.turnEnded(this.#keyOf(scope, sessionId), session, later);
     } catch (error) {
-      logger.warn(`Session ${quote(sessionId)} is not learned from. ${describeThrown(error)}`);
+      logger.warn(`Nothing was learned from session ${quote(sessionId)}. ${describeThrown(error)}`);
       return undefined;
     }
   }
 
-  /** Redacts a text as the agents' stores do: the messages of a running turn are not redacted yet. */
+  /** Redacts a text as the agents' stores do, because the messages of a running turn are not redacted yet. */
   async #redact(text: string): Promise<string> {
     let kept = text;
     for (const redact of this.#redactions) kept = await redact(kept);
     return kept;
   }
 
-  /** The scope to learn into: the first one, if the caller has it. Facts about a user must not go elsewhere when no user is signed in. */
+  /**
+   * The scope that gets new memories: the first configured one. `undefined` if the caller does not have it, because facts about a user must
+   * not go to another scope when no user is signed in.
+   */
   #learnedInto(turn: MemoryTurnScope): MemoryScope | undefined {
     const { learn, scopes } = this.#settings;
     const [scope] = learn ? this.#scopesOf(turn) : [];
@@ -183,7 +186,9 @@ export class Attachment implements AttachedMemory {
         return [this.#manager.scopeFor(kind, { context, ...(sessionId !== undefined && { sessionId }) })];
       } catch (error) {
         if (!(error instanceof GenkitError && error.status === 'UNAUTHENTICATED'))
-          logger.warn(`The turn has no memories: their scope is unknown. ${describeThrown(error)}`);
+          logger.warn(
+            `The turn has no memories, because their scope could not be determined. ${describeThrown(error)}`,
+          );
         else if (!this.#hasWarnedOfNoUser) {
           logger.warn(NO_USER_WARNING);
           this.#hasWarnedOfNoUser = true;

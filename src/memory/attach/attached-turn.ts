@@ -67,7 +67,7 @@ export class AttachedTurn implements TurnMemory {
       );
     } catch (error) {
       logger.warn(
-        `What was learned from the session could not be read; the turn goes on without. ${describeThrown(error)}`,
+        `The facts learned from the session could not be read. The turn continues without them. ${describeThrown(error)}`,
       );
       return undefined;
     }
@@ -95,17 +95,17 @@ export class AttachedTurn implements TurnMemory {
     const { onReport } = this.#parts.settings;
     if (onReport) notify(() => onReport(report), 'onReport of memory.attach failed; the turn continues.');
     else if (report.reasons.includes('deadline')) {
-      logger.warn('The memory of a turn was too slow; the turn goes on with what is there.');
+      logger.warn('The memory search of a turn was too slow. The turn continues with the memories found so far.');
     }
   }
 }
 
-/** Notes in the span of the turn. A span of its own would take as long as the search. */
+/** Sets attributes of the turn's span. A separate span would take as long as the search. */
 function noteInSpan(attributes: Record<string, string>): void {
   try {
     setCustomMetadataAttributes(attributes);
   } catch {
-    // Called outside of a span.
+    // Without a span there is nothing to note.
   }
 }
 

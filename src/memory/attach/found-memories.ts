@@ -25,7 +25,7 @@ export function noteUses(manager: MemoryManager, found: readonly FoundInScope[],
   }
 }
 
-/** A memory as a model reads it, with its confidence and the date of its last source. */
+/** The line for a memory in a request: its text, its confidence and the date of its last source. */
 export function memoryLine({ text, confidence, validFrom, sources }: Memory): string {
   const said = sources.reduce((last, { at }) => (at > last ? at : last), validFrom).slice(0, 10);
   return `${visibleText(text)} (${confidence.toFixed(2)}, ${said})`;
@@ -34,7 +34,7 @@ export function memoryLine({ text, confidence, validFrom, sources }: Memory): st
 /** The end of a {@link memoryLine}. */
 const LINE_END = /\s*\(\d\.\d\d, \d{4}-\d\d-\d\d\)$/;
 
-/** The text of a memory that a model repeats, also if it repeats the whole {@link memoryLine}. */
+/** The text of a memory that a model repeats; the model may repeat the whole {@link memoryLine}. */
 export function textOfLine(line: string): string {
   return visibleText(line.replace(LINE_END, ''));
 }

@@ -16,14 +16,17 @@ import type { AttachSettings } from './attach-settings.ts';
 import { bestOf, memoryLine, noteUses, textOfLine } from './found-memories.ts';
 import type { MemoryToolName, MemoryTurnScope } from './types.ts';
 
-/** Finds the memories with the most words of a text, the one that says the same among them. Fails if not all could be searched. */
+/**
+ * Finds the memories that share the most words with a text, including the one that states the same fact. Fails if not all memories could be
+ * searched.
+ */
 export type FindByWords = (scope: MemoryScope, text: string, abortSignal: AbortSignal) => Promise<readonly Memory[]>;
 
 export interface ToolSetting {
   readonly manager: MemoryManager;
   readonly settings: AttachSettings;
   readonly topics: readonly MemoryTopic[];
-  /** Whether procedures are made. */
+  /** Whether the manager makes procedures. */
   readonly hasProcedures: boolean;
   readonly scopesOf: (turn: MemoryTurnScope) => readonly MemoryScope[];
   readonly findByWords: FindByWords;
@@ -35,7 +38,7 @@ export interface ToolSetting {
 export interface ToolTurn {
   /** Whether a tool, other than the memory tools, has answered since the user's message. True if that is unknown. */
   readonly hasToolAnswered: () => boolean;
-  /** The future snapshot of the turn; `undefined`: the agent has no store, or the turn is unknown. */
+  /** The id of the snapshot that the turn will save; `undefined`: the agent has no store, or the turn is unknown. */
   readonly snapshotId?: string | undefined;
 }
 
@@ -52,9 +55,9 @@ const KEPT_FOR = {
 
 /** A longer fact would be cut. */
 const MAX_FACT = 2_000;
-/** After this time the tool answers that it is uncertain, and the write goes on in the background. */
+/** After this time, in ms, the tool answers that the result is uncertain. The write continues in the background. */
 const CREATE_MS = 2_000;
-/** The time to search all memories and to remove one. */
+/** The time to search all memories and to remove one, in ms. */
 const FORGET_MS = 10_000;
 
 const NO_USER = 'Nothing can be remembered here, because it is not known who the user is.';
@@ -138,7 +141,7 @@ function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetti
           },
           source: {
             id: sessionId ?? `created:${randomUUID()}`,
-            // After a tool has answered, the memory may repeat the tool's words and not the user's.
+            // After a tool has answered, the fact may come from the tool instead of the user.
             type: hasToolAnswered() ? 'implicit' : 'explicit',
             ...(sessionId !== undefined && { sessionId }),
             ...(snapshotId !== undefined && { snapshotId }),
@@ -153,7 +156,10 @@ function createMemory({ manager, topics, settings, scopesOf, redact }: ToolSetti
     );
 }
 
-/** Removes what the user names, if a memory says that and nothing else: the model must not choose among memories that are only similar. */
+/**
+ * Removes the fact that the user names, but only if a memory states exactly this fact: the model must not choose between memories that are
+ * only similar.
+ */
 function forgetMemory({ manager, settings, scopesOf, findByWords }: ToolSetting): MakeTool {
   const config = {
     name: 'forget_memory',
@@ -170,7 +176,7 @@ function forgetMemory({ manager, settings, scopesOf, findByWords }: ToolSetting)
       FORGET_MS,
       'It is not certain that it is forgotten: the memory does not work just now. Ask again later.',
       async ({ memory }, options, abortSignal) => {
-        // Memories of an app are not the user's own.
+        // An app's memories do not belong to the user.
         const scopes = scopesOf(turnOf(options.context)).filter(({ kind }) => kind !== 'app');
         if (scopes.length === 0) return NO_USER;
         if (hasToolAnswered())
@@ -201,7 +207,7 @@ function forgetMemory({ manager, settings, scopesOf, findByWords }: ToolSetting)
     );
 }
 
-/** A tool that answers `otherwise` if the memory store fails or takes longer, so that the turn goes on. */
+/** A tool that answers `otherwise` if the memory store fails or exceeds `timeoutMs`, so that the turn continues. */
 function answeringTool<Input extends z.ZodTypeAny>(
   config: ToolConfig<Input, z.ZodString>,
   timeoutMs: number,
@@ -214,7 +220,7 @@ function answeringTool<Input extends z.ZodTypeAny>(
         run(input, options, abortSignal),
       );
     } catch (error) {
-      logger.warn(`The tool ${config.name} could not be carried out. ${describeThrown(error)}`);
+      logger.warn(`The tool ${config.name} failed. ${describeThrown(error)}`);
       return otherwise;
     }
   });
@@ -225,8 +231,8 @@ function topicLines(topics: readonly MemoryTopic[]): string {
 }
 
 /**
- * Any text: a value that is no topic must not fail the whole turn. {@link topicFault} tells the model. Some models send `null` for an option
- * that they leave out.
+ * Accepts any text: an unknown topic must not fail the whole turn. {@link topicFault} reports it to the model. Some models send `null` for
+ * an option that they omit.
  */
 function topicSchema(topics: readonly MemoryTopic[]) {
   const labels = topics.map(({ label }) => label).join(', ');
@@ -253,8 +259,8 @@ export function turnOf(given: ActionContext | undefined): MemoryTurnScope {
 }
 
 /**
- * The position of the user's message. It is not stored: it tells a request from the same one later in the session, which would count as a
- * repetition.
+ * The position of the user's message. It is not stored. It distinguishes a request from an equal one later in the session, which would
+ * count as a repetition.
  */
 function positionOfRequest(): Pick<MemoryFact, 'messages'> {
   const session = currentSession();

@@ -5,7 +5,9 @@ import type { TurnMemory } from '../../session/turn-memory.ts';
 import { turnOf } from './memory-tools.ts';
 import type { AttachedMemory } from './types.ts';
 
-/** A memory and its conversation. It is passed as the middleware's configuration, with private members so that a trace shows none. */
+/**
+ * The memory and the conversation, passed as the middleware's configuration. Its members are private, so that traces do not contain them.
+ */
 class MiddlewareConfig {
   readonly #openTurn: AttachedMemory['openTurn'];
 
@@ -18,7 +20,7 @@ class MiddlewareConfig {
   }
 }
 
-/** One middleware for all memories: a new name for each would slow down Genkit's registry. */
+/** One middleware for all memories, because a new name for each would slow down Genkit's registry. */
 const define = generateMiddleware({ name: 'genkitx-agents-memory' }, ({ config }) => {
   let turn: TurnMemory | undefined;
   return {
@@ -30,7 +32,7 @@ const define = generateMiddleware({ name: 'genkitx-agents-memory' }, ({ config }
   };
 });
 
-/** The memory as an element of `use`. */
+/** Makes the element of `use` for a memory. */
 export function memoryMiddleware(openTurn: AttachedMemory['openTurn']): ReturnType<AttachedMemory['middleware']> {
   return define(new MiddlewareConfig(openTurn));
 }

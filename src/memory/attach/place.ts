@@ -3,9 +3,9 @@ import { dataMessage, dataText, withSystemData, type DataPlace } from '../../ses
 import type { MemoryBlock } from '../../session/turn-memory.ts';
 
 /**
- * The request with each block of memories at its place. Changes no argument.
+ * Returns the request with each block of memories at its place. Does not change its arguments.
  *
- * @param origins The session's message behind each message of the request; `undefined` for one of the prompt.
+ * @param origins For each message of the request, the session's message that it comes from; `undefined` for a message of the prompt.
  */
 export function placeBlocks(
   request: GenerateRequest,
@@ -30,7 +30,7 @@ export function placeBlocks(
   };
   const promptAt = origins.findLastIndex((origin) => origin?.role === 'user');
   const historyAt = origins.findIndex((origin) => origin !== undefined);
-  // The later place first, so that the earlier index stays valid.
+  // Inserts at the later place first, so that the earlier index stays valid.
   insert(promptAt, textsAt('before-prompt'));
   insert(historyAt, textsAt('before-history'));
   return { ...request, messages: [...withSystemData(messages, textsAt('system'))] };

@@ -12,7 +12,7 @@ import { Deadline, LATE, SYSTEM_CLOCK } from '../search/deadline.ts';
 import { bestOf, memoryLine, noteUses, type FoundInScope } from './found-memories.ts';
 import type { AttachSettings } from './attach-settings.ts';
 
-/** Profiles that this process caches. */
+/** The most profiles that this process caches. */
 const MOST_PROFILES = 1_000;
 
 /** An item with its estimated tokens. */
@@ -22,7 +22,7 @@ interface CountedItem extends MemoryItem {
 
 /** A cached profile. */
 interface KnownProfile {
-  /** The revision of its scope. */
+  /** The scope's revision when the profile was read. */
   readonly revision: number;
   /** `undefined`: there is no profile. */
   readonly item: CountedItem | undefined;
@@ -34,7 +34,7 @@ interface ScopeFinding extends FoundInScope {
 }
 
 interface Searched extends Pick<ScopeFinding, 'memories' | 'reasons'> {
-  /** The revision of the scope that was searched, if it is known. */
+  /** The scope's revision that the search read, if it is known. */
   readonly revision: number | undefined;
 }
 
@@ -81,7 +81,7 @@ export class Retrieval {
     return { scope, memories, profile: read.profile, reasons: [...reasons, ...read.reasons] };
   }
 
-  /** Never rejects, so that a profile is placed although the search failed. */
+  /** Never rejects, so that the profile is placed even if the search failed. */
   async #search(scope: MemoryScope, text: string, abortSignal: AbortSignal | undefined): Promise<Searched> {
     const { memories: place, k, minScore, deadlineMs } = this.#settings;
     if (place === 'tool' || text.trim() === '') return NOTHING_SEARCHED;
@@ -98,7 +98,9 @@ export class Retrieval {
       if (report.deadlinePassed) reasons.push('deadline');
       if (report.errors.length > 0) {
         reasons.push('failed');
-        logger.warn(`The search of memories failed; the turn goes on with what is there. ${report.errors.join(' ')}`);
+        logger.warn(
+          `The search of memories failed. The turn continues with the memories found so far. ${report.errors.join(' ')}`,
+        );
       }
       return { memories, revision: report.revision, reasons };
     } catch (error) {
@@ -108,9 +110,9 @@ export class Retrieval {
   }
 
   /**
-   * The profile. Read only if the scope has changed since the last read. Never rejects.
+   * Returns the profile. Reads it only if the scope has changed since the last read. Never rejects.
    *
-   * @param searched The revision that the search saw.
+   * @param searched The revision that the search read.
    */
   async #profileOf(
     scope: MemoryScope,
@@ -140,7 +142,7 @@ export class Retrieval {
     }
   }
 
-  /** A block of the items that fit. */
+  /** Makes a block of the items that fit. */
   #block(
     title: MemoryBlock['title'],
     place: MemoryBlock['place'],
@@ -161,7 +163,7 @@ async function beforeDeadline<T>(work: Promise<T>, ms: number, abortSignal: Abor
 }
 
 function warn(error: unknown): void {
-  logger.warn(`The memory of a turn failed; the turn goes on without. ${describeThrown(error)}`);
+  logger.warn(`The memories of a turn could not be read. The turn continues without them. ${describeThrown(error)}`);
 }
 
 function profileItem(profile: Json | undefined): CountedItem | undefined {
@@ -170,7 +172,7 @@ function profileItem(profile: Json | undefined): CountedItem | undefined {
   return { text, tokens: estimateTokens(text) };
 }
 
-/** The items of memories, cached: counting their tokens takes as long as the search for them. */
+/** Caches the items of memories, because counting their tokens takes as long as the search for them. */
 const items = new WeakMap<Memory, CountedItem>();
 
 function itemOf(memory: Memory): CountedItem {

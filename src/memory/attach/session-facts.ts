@@ -9,11 +9,11 @@ import { NOTES, type Pipeline } from '../pipeline/pipeline.ts';
 import { targetOf, type MemoryScope } from '../scopes.ts';
 
 /**
- * The facts that were learned from the messages of a session before the first one that was not learned from. Messages that were read in
- * another branch, or skipped, count as not learned from. Two reads.
+ * Returns the facts learned from the first messages of a session, up to the first message from which nothing was learned. Skipped messages,
+ * and messages that were read in another branch, count as such a message. Two reads.
  *
  * @param messages All messages; the last turn is the current one.
- * @param keepTurns Turns before the current one that the facts do not replace.
+ * @param keepTurns The number of turns before the current one that the facts do not replace.
  */
 export async function sessionFacts(
   { store, now }: Pick<Pipeline, 'store' | 'now'>,
@@ -27,7 +27,7 @@ export async function sessionFacts(
   const { notes } = await store.notes(id, NOTES.pipeline, { ...options, keys: [key] });
   const log = MessageLog.of(messages);
   const hashAt = (position: number) => shortHash(log.prefixHash(position));
-  // A range that ends in another branch is left out: its facts may be from either branch.
+  // Ignores a range that ends in another branch, because its facts may be from either branch.
   const note = parseSourceNote(notes[0]?.value);
   const ranges = note.ranges.filter(
     (range) => range.isLearned && range.to <= log.length && hashInRange(range, range.to) === hashAt(range.to),
@@ -39,8 +39,8 @@ export async function sessionFacts(
   const to = log.turnStarts.findLast((start) => start <= Math.min(read, kept)) ?? 0;
   if (to === 0) return undefined;
   const memories = await store.bySource(id, sessionId, options);
-  // A source has the hash at the end of the range that was read with it. If that is a hash of another branch or of a later message, the source
-  // is left out. An approved message has a hash that no range has, so its source counts.
+  // A source has the hash at the end of the range in which it was read. If this is a hash of another branch or of a later message, the
+  // source is ignored. The hash of an approved message is in no range, so its source counts.
   const otherHashes = new Set(note.ranges.flatMap(hashesOf));
   for (let position = 1; position <= read; position++) otherHashes.delete(hashAt(position));
   const isSaidBefore = ({ id: source, to = 0, sha256 }: MemorySource) =>
@@ -51,7 +51,7 @@ export async function sessionFacts(
   return { texts, to, sha256: log.prefixHash(to) };
 }
 
-/** Oldest first, by when the session last said it. */
+/** Sorts by the time at which the session last stated the fact, oldest first. */
 function compareSaid(a: Memory, b: Memory, sessionId: string): number {
   const [x, y] = [a, b].map(({ sources }) => sources.findLast(({ id }) => id === sessionId)!);
   return Date.parse(x!.at) - Date.parse(y!.at) || (x!.from ?? 0) - (y!.from ?? 0);

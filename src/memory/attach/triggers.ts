@@ -6,31 +6,34 @@ import type { MemoryTriggers } from '../types.ts';
 import { withinTime } from '../../store/parts/within-time.ts';
 import { sourceOfSession, type SessionToLearn } from '../pipeline/ingest/read-session.ts';
 
-/** The most sessions that a process tracks. With more, the oldest is dropped; if it waits for its idle time, it is learned from first. */
+/**
+ * The most sessions that a process tracks. If there are more, the oldest is dropped; if it still waits for its idle time, the process
+ * learns from it first.
+ */
 const MOST_TRACKED = 1_000;
 
-/** Reads a session; `undefined` if it is gone. */
+/** Reads a session; `undefined` if it no longer exists. */
 export type ReadSession = () => Promise<SessionToLearn | undefined>;
 
 /** A session with a turn in this process. */
 interface TrackedSession {
-  /** Ended turns in the messages of the session. */
+  /** The number of ended turns in the session's messages. */
   readonly turns: number;
-  /** Turns that ended in this process since it last learned from the session. */
+  /** The number of turns that ended in this process since it last learned from the session. */
   unlearned: number;
-  /** Fires at its idle time. */
+  /** Fires when the session has been idle for `onIdleMs`. */
   readonly timer: NodeJS.Timeout | undefined;
   readonly learn: () => Promise<void>;
 }
 
-/** Learns from sessions after some turns, or an idle time. */
+/** Learns from sessions after a number of turns, or after an idle time. */
 export class Triggers {
   readonly #ingest: IngestWhile;
   readonly #when: Required<MemoryTriggers>;
   readonly #timeoutMs: number;
   readonly #tracked = new Map<string, TrackedSession>();
 
-  /** @param timeoutMs The time limit for one session, until its jobs are in the queue. */
+  /** @param timeoutMs The time limit for adding the jobs of one session to the queue. */
   constructor(ingest: IngestWhile, when: Required<MemoryTriggers>, timeoutMs: number) {
     this.#ingest = ingest;
     this.#when = when;
@@ -38,21 +41,22 @@ export class Triggers {
   }
 
   /**
-   * Returns the learning from the session if it is due. It never rejects.
+   * Starts to learn from the session if it is due, and returns the work, which never rejects.
    *
    * @param key Names the session, across tenants.
-   * @param later Reads the session again, because it may have been erased since the turn.
+   * @param later Reads the session again, because it may have been erased after the turn.
    */
   turnEnded(key: string, session: SessionToLearn, later: ReadSession): Promise<void> | undefined {
     const { everyTurns, onIdleMs } = this.#when;
     const { sessionId, messages } = session;
     const before = this.stop(key);
-    // A turn that waits for a tool's answer has not ended.
+    // A turn that waits for a tool's output has not ended.
     const { completeTo } = MessageLog.of(messages);
     const turns = messages.slice(0, completeTo).filter(({ role }) => role === 'user').length;
     const unlearned = (before?.unlearned ?? 0) + (completeTo === messages.length ? 1 : 0);
     const rounds = (count: number) => Math.floor(count / everyTurns);
-    // The messages count the turns of all processes, but their number does not grow if the session is trimmed or goes on from an earlier turn.
+    // The messages contain the turns of all processes, but their number does not grow if the session is trimmed or continues from an
+    // earlier turn.
     const isDue = rounds(turns) > rounds(before?.turns ?? Math.max(0, turns - 1)) || unlearned >= everyTurns;
     const learn = () => {
       tracked.unlearned = 0;
@@ -64,12 +68,12 @@ export class Triggers {
     this.#tracked.set(key, tracked);
     const [oldest] = this.#tracked.size > MOST_TRACKED ? this.#tracked.keys() : [];
     const early = oldest === undefined ? undefined : this.stop(oldest);
-    // It would be learned from at its idle time, so it is learned from now.
+    // The dropped session still waits for its idle time, so learn from it now.
     if (early?.timer) void early.learn();
     return isDue ? this.#learn(sessionId, later, session) : undefined;
   }
 
-  /** Stops tracking a session: cancels its timer, and returns what was known of it. */
+  /** Stops tracking a session: cancels its timer, and returns its entry. */
   stop(key: string): TrackedSession | undefined {
     const tracked = this.#tracked.get(key);
     clearTimeout(tracked?.timer);
@@ -77,7 +81,7 @@ export class Triggers {
     return tracked;
   }
 
-  /** With `read`, the session as it was read, the ingest begins before this returns, so `settled` waits for it. */
+  /** If `read` is given (a session that was read already), the ingest begins before this method returns, so `settled` waits for it. */
   async #learn(sessionId: string, later: ReadSession, read?: SessionToLearn): Promise<void> {
     const ingest = async () => {
       const session = read ?? (await later());
@@ -89,7 +93,9 @@ export class Triggers {
     try {
       await withinTime('The ingest', this.#timeoutMs, undefined, ingest);
     } catch (error) {
-      logger.warn(`Session ${quote(sessionId)} was not learned from; a later turn tries again. ${errorMessage(error)}`);
+      logger.warn(
+        `Nothing was learned from session ${quote(sessionId)}; a later turn tries again. ${errorMessage(error)}`,
+      );
     }
   }
 }

@@ -5,27 +5,30 @@ import { targetOf, type MemoryScope, type ScopeTarget } from '../scopes.ts';
 import type { MemorySettings } from '../settings.ts';
 import type { Generates } from './ask-model.ts';
 
-/** A manager's settings, and its functions that the pipeline uses. */
+/** A manager's settings, and the functions of the manager that the pipeline uses. */
 export interface Pipeline extends MemorySettings {
   readonly ai: Generates;
-  /** The memories of a scope that are most similar to a text, at most 10. Only those that hold. */
+  /** Returns the valid memories of a scope that are most similar to a text, at most 10. */
   readonly nearest: (
     scope: MemoryScope,
     text: string,
     options: { kind: Memory['kind']; abortSignal: AbortSignal },
   ) => Promise<readonly Memory[]>;
-  /** By memory id, the time of the last use that is not in the store yet. A job that takes it along, and a commit that writes it, remove the entry. */
+  /**
+   * The time of each memory's last use, by memory id, if it is not stored yet. An entry is removed when a job carries it or a commit writes
+   * it.
+   */
   readonly usesOf: (scope: MemoryScope) => Map<string, string>;
-  /** To be called after a commit. */
+  /** Call it after a commit. */
   readonly saveIndex: (scope: MemoryScope) => void;
-  /** Counts that the queue was full. Returns the count. */
+  /** Counts a refusal because the queue was full. Returns the count. */
   readonly countRefusal: () => number;
 }
 
 /**
- * Checks the options of a method, and returns their scope.
+ * Checks the options of a method, and returns the target of their scope.
  *
- * @param needed The options without which the method can do nothing, besides the scope.
+ * @param needed The required options besides the scope.
  * @throws `INVALID_ARGUMENT` for options that are missing, unknown or invalid.
  */
 export function checkCall(
@@ -42,5 +45,5 @@ export function checkCall(
   return targetOf(options!.scope);
 }
 
-/** Kinds of notes. Those that begin with `index` are derived: the removal of a memory drops them. */
+/** Kinds of notes. Kinds that begin with `index` are derived: the removal of a memory drops them. */
 export const NOTES = { pipeline: 'pipeline', quarantine: 'quarantine', derived: 'index:organized' } as const;

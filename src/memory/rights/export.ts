@@ -7,7 +7,7 @@ import type { ScopeTarget } from '../scopes.ts';
 import type { MemoryExportLine } from '../types.ts';
 import { jobsOf, memoriesOf } from '../pipeline/records/list-all.ts';
 
-/** All data of a scope, apart from internal notes. */
+/** Exports all data of a scope, apart from internal notes. */
 export async function* exportScope(pipeline: Pipeline, work: ScopeTarget): AsyncGenerator<MemoryExportLine> {
   const { store } = pipeline;
   const { id, options } = work;
@@ -17,7 +17,7 @@ export async function* exportScope(pipeline: Pipeline, work: ScopeTarget): Async
     yield { kind: 'memory', memory, revisions: await store.revisions(id, memory.id, options) };
     memories++;
   }
-  // All data as it is stored, also a profile of an earlier schema.
+  // Exports a stored profile even if it has an earlier schema.
   const { profile, summary } = await readDerived({ ...pipeline, profile: undefined }, work);
   if (profile !== undefined) yield { kind: 'profile', profile };
   if (summary !== undefined) yield { kind: 'summary', summary };
@@ -27,8 +27,8 @@ export async function* exportScope(pipeline: Pipeline, work: ScopeTarget): Async
 }
 
 /**
- * The jobs and quarantined texts of some sources. Meanwhile a worker can turn a job into a quarantined text or a memory: these are read in
- * this order, so that the text is not missed.
+ * Exports the jobs and quarantined texts of some sources. A worker may turn a job into a quarantined text or a memory during the export.
+ * Reading jobs, then texts, then memories makes sure that nothing is missed.
  */
 export async function* exportWaiting(
   pipeline: Pipeline,
@@ -41,7 +41,10 @@ export async function* exportWaiting(
     if (isWanted(text.sourceId)) yield { kind: 'quarantine', quarantine: text };
 }
 
-/** All memories of a scope, and each that changes meanwhile again: it moves to the first page, which was read before. */
+/**
+ * All memories of a scope. A memory that changes during the export is returned again, because it moves to the first page, which was read
+ * before.
+ */
 async function* currentMemories(pipeline: Pipeline, work: ScopeTarget): AsyncGenerator<Memory> {
   const exported = new Map<string, string>();
   for (let before: number | undefined; ;) {
@@ -49,9 +52,9 @@ async function* currentMemories(pipeline: Pipeline, work: ScopeTarget): AsyncGen
     if (revision === before) return;
     before = revision;
     for await (const memory of memoriesOf(pipeline, work)) {
-      // The revision alone is not enough: it begins anew if the memory was removed and made again.
+      // The revision alone is not enough: it restarts at 1 if the memory was removed and made again.
       const version = `${memory.revision} ${memory.updatedAt}`;
-      // Those that were changed last come first, so all that follow were exported as well.
+      // The last changed memories come first, so all following memories were exported before.
       if (exported.get(memory.id) === version) break;
       exported.set(memory.id, version);
       yield memory;

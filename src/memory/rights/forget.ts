@@ -35,16 +35,16 @@ import { jobsOf, memoriesOf } from '../pipeline/records/list-all.ts';
 import type { MemoryWorker } from '../pipeline/jobs/worker.ts';
 import type { ScopeTarget } from '../scopes.ts';
 
-/** The most texts of one call of the embedder. */
+/** The most texts in one call of the embedder. */
 const MOST_TEXTS = 30;
 
 /** The counts of `forgetSource`. */
 export interface ForgottenSource {
-  /** Memories that had no other source. */
+  /** Removed memories: they had no other source. */
   removed: number;
-  /** Memories with other sources; they were made again from the statements of these. */
+  /** Memories with other sources, which were made again from the statements of those. */
   regenerated: number;
-  /** Memories that hold again, because the memory that replaced them is removed. */
+  /** Memories that are valid again, because the memory that replaced them was removed. */
   reinstated: number;
   /** Removed jobs that would have read the source. */
   jobs: number;
@@ -58,10 +58,10 @@ interface Forgotten {
   readonly snapshotIds?: readonly string[] | undefined;
 }
 
-/** By the id of a removed memory, its `supersededBy`. */
+/** `supersededBy` of each removed memory, by the memory's id. */
 type Removed = ReadonlyMap<string, string | undefined>;
 
-/** The sources with jobs or quarantined texts. */
+/** Returns the ids of the sources that have jobs or quarantined texts. */
 export async function waitingSources(pipeline: Pipeline, { id, options }: ScopeTarget): Promise<Set<string>> {
   const found = new Set<string>();
   for await (const { sourceId } of jobsOf(pipeline, { ...options, scope: id })) found.add(sourceId);
@@ -80,7 +80,7 @@ export class SourceRemoval {
   #ask: AskModel | undefined;
   readonly #jobIds: string[] = [];
   readonly #counts: ForgottenSource = { removed: 0, regenerated: 0, reinstated: 0, jobs: 0, quarantined: 0 };
-  /** Memories that were made again, by what they were made of: a plan that is made again does not ask the model again. */
+  /** Caches the memories that were made again, by their input, so that a repeated plan does not ask the model again. */
   readonly #made = new Map<string, PutMemory>();
 
   constructor(pipeline: Pipeline, work: ScopeTarget, forgotten: Forgotten, worker: MemoryWorker) {
@@ -114,7 +114,10 @@ export class SourceRemoval {
     );
   }
 
-  /** Removes the jobs that read the source; their commits fail from here on. First marks their messages as read: no later job learns from them. */
+  /**
+   * Removes the jobs that read the source; their commits fail from here on. First marks their messages as read, so that no later job learns
+   * from them.
+   */
   async #forgetJobs(): Promise<void> {
     const { id, options } = this.#work;
     const jobs: MemoryJob[] = [];
@@ -127,17 +130,17 @@ export class SourceRemoval {
     }
     if (jobs.length === 0) return;
     this.#jobIds.push(...jobs.map((job) => job.id));
-    // The jobs of later snapshots have the messages of earlier ones as well.
+    // Jobs of later snapshots also contain the messages of earlier snapshots.
     const staying = others.filter(coversRange).map(({ range }) => range);
     const inputs = jobs.map(parseJobInput).filter(coversRange);
     const read = inputs.flatMap(({ range }) => unreadParts(range, staying));
     await this.#changeSourceNote((note) => read.reduce(withRange, note));
-    // The last one first, so that no worker begins another one meanwhile.
+    // Removes the last job first, so that no worker begins another job in between.
     for (const job of jobs.toReversed()) {
       await this.#worker.remove(job, options);
       this.#counts.jobs++;
     }
-    // Again, because a worker may have left candidates before its job was removed. A later call would not know the job.
+    // Changes the note again, because a worker may have stored candidates before its job was removed. A later call would not know the job.
     await this.#changeSourceNote((note) => note);
   }
 
@@ -188,8 +191,8 @@ export class SourceRemoval {
     const isBack = ({ memory: { id, validTo } }: PutMemory) => validTo === undefined && next.has(id);
     const stepOf = (put: PutMemory): MemoryOperation[] =>
       again.has(put.memory.id) ? [{ op: 'remove', id: put.memory.id }, put] : [put];
-    // If this is interrupted, the next call finds the rest through the removed memories, so these go last; and a memory that holds again is
-    // written after the others of its group.
+    // If this is interrupted, the next call finds the remaining work through the memories to remove, so these are removed last. A memory
+    // that is valid again is written after the others of its group.
     return [
       ...puts.filter((put) => !isBack(put)).map(stepOf),
       ...puts.filter(isBack).map(stepOf),
@@ -226,7 +229,7 @@ export class SourceRemoval {
   async #regenerated(memory: Memory): Promise<MemoryDraft> {
     const sources = memory.sources.filter((source) => !this.#isForgotten(source));
     const { toolTtlMs } = this.#pipeline;
-    // What only tools say expires, also if it did not while a person said it as well.
+    // A fact that only tools state expires, even if it did not expire while a person stated it too.
     const isOfTools = memory.expiresAt === undefined && sources.every(({ type }) => type === 'tool');
     const last = Math.max(...sources.map(({ at }) => Date.parse(at)));
     const expiry = isOfTools ? { expiresAt: new Date(last + toolTtlMs).toISOString() } : {};
@@ -234,7 +237,7 @@ export class SourceRemoval {
   }
 
   async #remade(memory: Memory, sources: readonly MemorySource[]): Promise<MemoryDraft> {
-    // The source is only in earlier revisions.
+    // The forgotten source is only in earlier revisions.
     if (sources.length === memory.sources.length) return memory;
     const left = withSources(memory, sources);
     if (memory['key'] !== undefined) return withConfidence({ ...left, ...strongestStatement(sources) });
@@ -246,7 +249,7 @@ export class SourceRemoval {
     const stating = sources.filter((source) => source.data !== undefined);
     const data = stating.length > 0 ? strongestOf(stating).best.data : undefined;
     const shaped = data === undefined ? {} : { data, ...(schemaId !== undefined && { schemaId }) };
-    // Of two sources with different data, one counted as a contradiction.
+    // If two sources had different data, one of them was counted as a contradiction.
     const isOther = (one: MemorySource) => one.data !== undefined && !jsonEqual(one.data, data);
     const gone = memory.sources.filter((one) => this.#isForgotten(one) && isOther(one)).length;
     const contradictions = Math.max(0, countOf(memory, 'contradictions') - gone);
@@ -255,7 +258,7 @@ export class SourceRemoval {
     return withConfidence({ ...(rest as MemoryDraft), ...members });
   }
 
-  /** The statements of the sources as one text. */
+  /** Merges the statements of the sources into one text. */
   async #mergedText(sources: readonly MemorySource[]): Promise<string> {
     const statements = [...new Map(sources.map(({ statement }) => [sameFactKey(statement), statement])).values()];
     if (statements.length === 1) return statements[0]!;
@@ -271,15 +274,15 @@ export class SourceRemoval {
     } catch (error) {
       const isDown = !(error instanceof MalformedAnswerError);
       logger.warn(
-        `The statements of ${isDown ? 'memories' : 'a memory'} are kept side by side, because no sentence was made of them. ${describeThrown(error)}`,
+        `The model could not merge the statements of ${isDown ? 'memories' : 'a memory'}, so the statements are listed one after the other. ${describeThrown(error)}`,
       );
-      // Each further memory would wait for it as well.
+      // Do not ask the model again: each further memory would also wait for it.
       if (isDown) this.#ask = undefined;
       return statements.join(' ');
     }
   }
 
-  /** Changes the note of the source, and removes what the jobs left: their remaining candidates, and what the note has of dead ones. */
+  /** Changes the note of the source, and removes the jobs' remaining candidates and the note's entries of dead jobs. */
   async #changeSourceNote(
     change: (note: SourceNote) => SourceNote,
     more: readonly MemoryOperation[] = [],
@@ -293,21 +296,24 @@ export class SourceRemoval {
     });
   }
 
-  /** Lets the source's facts be given again. The changed revision keeps running jobs from writing what they made of a removed summary. */
+  /**
+   * Allows the source's facts to be given again. This changes the scope's revision, so running jobs can't commit results from a removed
+   * summary.
+   */
   async #finish(more: readonly MemoryOperation[] = []): Promise<void> {
     await this.#changeSourceNote((note) => ({ ...note, seen: [] }), more);
   }
 }
 
 /**
- * The memories that change once others are removed, by id. Of those that were superseded by a removed memory
+ * Returns the memories that change when others are removed, by id. Of the memories that a removed memory superseded,
  * - all are superseded by the memory that superseded the removed one, if there is one;
- * - else the strongest holds again, and with it those that the removed memory superseded together with it;
+ * - else the strongest is valid again, together with those that the removed memory superseded at the same time;
  * - the others are superseded by the strongest, which they may contradict.
  */
 function withNewSuccessors(memories: Iterable<MemoryDraft>, removed: Removed): Map<string, MemoryDraft> {
   const next = new Map<string, MemoryDraft>();
-  /** By the id of the removed memory. */
+  /** Groups by the id of the removed memory. */
   const groups = new Map<string, MemoryDraft[]>();
   for (const memory of memories) {
     let id = memory.supersededBy;
@@ -319,7 +325,7 @@ function withNewSuccessors(memories: Iterable<MemoryDraft>, removed: Removed): M
   }
   for (const group of groups.values()) {
     const best = group.reduce((one, other) => (isStronger(other, one) ? other : one));
-    // Both ended at the same time, and both held before, or neither did.
+    // Both ended at the same time, and either both were valid before, or neither was.
     const isTogether = ({ validFrom, validTo }: MemoryDraft) =>
       validTo === best.validTo && validTo! > validFrom === best.validTo! > best.validFrom;
     for (const memory of group) {
@@ -330,7 +336,7 @@ function withNewSuccessors(memories: Iterable<MemoryDraft>, removed: Removed): M
   return next;
 }
 
-/** By trust, then by the time of the last source. */
+/** Compares by trust, then by the time of the last source. */
 function isStronger(a: MemoryDraft, b: MemoryDraft): boolean {
   const [trustA, trustB] = [trustOf(a), trustOf(b)];
   return trustA === trustB ? newestSourceTime(a) > newestSourceTime(b) : trustA > trustB;

@@ -20,9 +20,9 @@ const POLICY = {
 
 /** The counts of `prune`. */
 export interface PrunedMemories {
-  /** Removed memories, or with `dryRun` those to remove. Includes memories that no longer hold. */
+  /** Removed memories; with `dryRun`, memories to remove. Includes memories that are no longer valid. */
   memories: number;
-  /** Removed quarantined texts, or with `dryRun` those to remove. */
+  /** Removed quarantined texts; with `dryRun`, texts to remove. */
   quarantined: number;
 }
 
@@ -50,7 +50,10 @@ export async function pruneScope(
   return { memories: await pruneMemories(pipeline, work, policy, dryRun), quarantined };
 }
 
-/** Removes the memories to which the policy applies. After a commit of another writer all is decided again: a changed memory may have to stay. */
+/**
+ * Removes the memories to which the policy applies. If another writer commits first, the selection is repeated, because a changed memory
+ * may have to stay.
+ */
 async function pruneMemories(
   pipeline: Pipeline,
   work: ScopeTarget,
@@ -69,7 +72,7 @@ async function pruneMemories(
     await commitPlan(pipeline, work, plan, ({ length }) => (removed += length));
     return removed;
   } finally {
-    // Also after an error, because the saved index still has what was removed before it.
+    // Also after an error, because the saved index still contains the memories that were removed before it.
     if (removed > 0) saveIndex(work.scope);
   }
 }
@@ -103,7 +106,10 @@ function matchesPolicy(memory: Memory, policy: MemoryPrunePolicy, now: number): 
   return isOld || (unusedMs !== undefined && now - Date.parse(lastNeeded) > unusedMs);
 }
 
-/** When it was made, got its last source, or ceased to hold. Not `updatedAt`, which the use of a memory sets as well. */
+/**
+ * Returns when a memory was created, got its last source, or became invalid. Does not use `updatedAt`, which the use of a memory also
+ * changes.
+ */
 function lastChange({ createdAt, sources, validTo = createdAt }: Memory): number {
   return Math.max(...[createdAt, validTo, ...sources.map(({ at }) => at)].map((time) => Date.parse(time)));
 }

@@ -11,26 +11,26 @@ import { NOTES, type Pipeline } from '../pipeline/pipeline.ts';
 import { readLearningState } from '../pipeline/records/learning-state.ts';
 import { quarantinedOf, quarantineNote, type Quarantined } from '../pipeline/records/quarantine-note.ts';
 
-/** The texts that wait for a decision. */
+/** Lists the texts that wait for a decision. */
 export async function waitingTexts({ store }: Pipeline, { id, options }: ScopeTarget): Promise<QuarantinedText[]> {
   const { notes } = await store.notes(id, NOTES.quarantine, options);
   return notes.map(({ key, value }) => toQuarantinedText(key, quarantinedOf(value)));
 }
 
 /**
- * Enqueues a text. The guards do not check it again. While consent is off the text waits on.
+ * Enqueues a text, which the guards do not check again. While consent is off, the text stays in quarantine.
  *
  * @throws `NOT_FOUND` when the text does not wait for a decision.
  */
 export async function approveText(pipeline: Pipeline, work: ScopeTarget, textId: string): Promise<Enqueued> {
-  // Read before the text, so that the text does not come back if the scope is erased in between.
+  // Read the state before the text, so that the text does not come back if the scope is erased in between.
   const { consent, epoch } = await readLearningState(pipeline, work, textId);
   const item = await waitingText(pipeline, work, textId);
   if (consent === 'off') {
     pipeline.report({ type: 'no-consent', scope: work.scope, sourceId: item.source.id });
     return { status: 'refused', jobIds: [], openIds: [] };
   }
-  // After a crash a repeated call makes the same job id.
+  // A repeated call after a crash makes the same job id.
   const result = await enqueue(pipeline, work, { inputs: [approvedInput(item)], epoch });
   if (result.status !== 'full') await removeTexts(pipeline, work, () => true, [textId]);
   return result;
@@ -44,7 +44,7 @@ export async function discardText(pipeline: Pipeline, work: ScopeTarget, textId:
 /**
  * Removes texts that wait for a decision. Returns how many.
  *
- * @param ids Only of these texts. Default: of all.
+ * @param ids Removes only these texts. Default: all.
  */
 export async function removeTexts(
   pipeline: Pipeline,
@@ -84,7 +84,7 @@ function approvedInput({ source, message, position = 0, task, candidate }: Quara
     const sha256 = sha256Of(message);
     const hash = shortHash(sha256);
     const range = { from: position, to: position + 1, base: hash, hashes: hash };
-    // A procedure needs all messages of its job, so facts are learned from one that was kept back.
+    // A procedure needs all messages of its job, so a single quarantined message is only used to learn facts.
     const own = task === 'verbatim' ? task : 'learn';
     return { version: 1, task: own, source, range, messages: [message], sha256s: [sha256], isApproved: true };
   }

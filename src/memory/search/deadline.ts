@@ -14,11 +14,11 @@ export const SYSTEM_CLOCK: SearchClock = {
   },
 };
 
-/** In place of a result: the deadline came first. */
+/** Replaces a result if the deadline came first. */
 export const LATE = Symbol('late');
 const ENDED = new DOMException('The search has ended.', 'AbortError');
 
-/** The deadline of a search. It is over when its time has passed, when the caller aborts, or when `end` is called. */
+/** The deadline of a search. It ends when its time has passed, when the caller aborts, or when `end` is called. */
 export class Deadline {
   readonly #clock: SearchClock;
   readonly #end: number;
@@ -41,18 +41,18 @@ export class Deadline {
     return this.#isOver;
   }
 
-  /** Aborts when the deadline is over. Made when it is first asked for: most searches need none. */
+  /** Aborts when the deadline ends. Created on first use, because most searches do not need it. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
     if (this.#isOver) this.#controller.abort(ENDED);
     return this.#controller.signal;
   }
 
-  /** The result of `work`, or `LATE` when the deadline is over. The work then continues; its later failure is ignored. */
+  /** Returns the result of `work`, or `LATE` if the deadline ends first. The work then continues; its later failure is ignored. */
   wait<T>(work: Promise<T>): Promise<T | typeof LATE> {
     return new Promise((resolve, reject) => {
       work.then(resolve, reject);
-      // In a microtask: if the work has ended by now, its result comes before `LATE` and counts.
+      // Resolves in a microtask, so that the result of work that has just ended comes before `LATE`.
       const late = (): void => queueMicrotask(() => resolve(LATE));
       if (this.#isOver) late();
       else this.#waiting.push(late);
@@ -68,12 +68,12 @@ export class Deadline {
     return this.wait(Promise.race([work, half])).finally(cancel);
   }
 
-  /** Ends the deadline now: aborts `signal`, resolves what waits with `LATE`, and cancels the timer. */
+  /** Ends the deadline now: aborts `signal`, resolves pending waits with `LATE`, and cancels the timer. */
   readonly end = (): void => {
     this.#isOver = true;
     this.#cancelTimer();
     this.#caller?.removeEventListener('abort', this.end);
-    // One reason for all searches: the default one would take a stack trace for each.
+    // All searches share one reason, because the default reason would record a stack trace for each search.
     this.#controller?.abort(ENDED);
     for (const late of this.#waiting.splice(0)) late();
   };

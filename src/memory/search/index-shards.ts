@@ -9,32 +9,32 @@ import type {
   MemoryStoreOptions,
 } from '../../store/memory/contract.ts';
 
-/** The kind of the notes: derived, so the removal of a memory drops them. */
+/** The kind of the index notes. It is a derived kind, so the removal of a memory drops the notes. */
 export const INDEX_KIND = 'index-search';
 const HEAD = 'head';
 const FORMAT = 1;
 /** A note may take 512 KiB, a commit 2 MiB. */
 const MAX_SHARD_BYTES = 480 * 1024;
 const SHARDS_A_COMMIT = 3;
-/** If later entries replace a larger share of all entries, all shards are written again. */
+/** If a larger share of all entries is outdated by later entries, all shards are written again. */
 const MAX_REPLACED = 0.5;
 
 interface Head {
   readonly format: number;
-  /** The revision of the scope that the shards hold. */
+  /** The scope's revision that the shards contain. */
   readonly revision: number;
   /** The tags of the shards, in their order. */
   readonly tags: readonly string[];
 }
 
-/** A memory as it was read at the revision `readAt`. Members other than its content, such as its confidence, may have changed since. */
+/** A memory as read at the revision `readAt`. Members other than its content, such as its confidence, may have changed since. */
 export interface IndexEntry {
   readonly memory: Memory;
   readonly readAt: number;
 }
 
 interface Shard {
-  /** New with each write, so that shards of two writers are never joined. */
+  /** Differs for each write, so that shards of two writers are never joined. */
   readonly tag: string;
   readonly entries: readonly IndexEntry[];
 }
@@ -45,7 +45,7 @@ export class IndexShards {
 
   readonly revision: number;
   readonly #tags: readonly string[];
-  /** The last shard: it may have room for more. */
+  /** The last shard, which may have room for more entries. */
   readonly #last: Shard | undefined;
   /** The number of entries in all shards. */
   readonly #entries: number;
@@ -57,7 +57,7 @@ export class IndexShards {
     this.#entries = entries;
   }
 
-  /** The stored shards, and their entries, oldest first. None if the shards are not all from one writer. */
+  /** Reads the stored shards, and their entries, oldest first. Returns none if the shards are not all from one writer. */
   static async read(
     store: MemoryStore,
     scope: MemoryScopeId,
@@ -74,7 +74,7 @@ export class IndexShards {
     return { shards: new IndexShards(head.revision, head.tags, found.at(-1), entries.length), entries };
   }
 
-  /** Whether the store still holds these shards. */
+  /** Whether the store still has these shards. */
   async isStored(store: MemoryStore, scope: MemoryScopeId, options: MemoryStoreOptions): Promise<boolean> {
     const { notes } = await store.notes(scope, INDEX_KIND, { ...options, keys: [HEAD] });
     const head = notes[0]?.value as Head | undefined;
@@ -84,7 +84,7 @@ export class IndexShards {
   /**
    * Stores the changed entries, or `all` entries if the shards must be written again. Returns the stored shards.
    *
-   * @throws `ABORTED` when the scope has another revision: a memory that was removed since must not come back with a shard.
+   * @throws `ABORTED` if the scope has another revision: a memory that was removed since must not come back with a shard.
    */
   async write(
     store: MemoryStore,
@@ -103,7 +103,7 @@ export class IndexShards {
       const notes = written.slice(i, i + SHARDS_A_COMMIT).map((shard, j) => note(`${kept.length + i + j}`, shard));
       await store.commit(scope, notes, commitOptions);
     }
-    // A commit takes 100 operations. Shards that are not dropped here are not read, because the head does not name them.
+    // A commit takes 100 operations. Shards that are not dropped here are never read, because the head does not name them.
     const dropped = this.#tags.slice(tags.length).map((_, i) => note(`${tags.length + i}`, undefined));
     await store.commit(scope, [note(HEAD, { format: FORMAT, revision, tags }), ...dropped.slice(0, 99)], commitOptions);
     return new IndexShards(revision, tags, written.at(-1), isRenewed ? all.length : count);

@@ -26,7 +26,10 @@ import type { FoundMemory, MemorySearchOptions, MemorySearchResult, SearchWeight
 
 const MIB = 1024 * 1024;
 const DEFAULT_WEIGHTS = { recency: 0.1, importance: 0.1, confidence: 0.5, halfLifeMs: 30 * 86_400_000 };
-/** To compare texts: a memory of little trust may be the one that a new fact contradicts. Of those that are equally relevant by words the newest come first. */
+/**
+ * The weights to compare texts. Confidence does not count, because a new fact may contradict a memory of little trust. Of memories that are
+ * equally relevant by words, the newest come first.
+ */
 const RELEVANCE_FIRST = { ...DEFAULT_WEIGHTS, recency: 1e-9, importance: 0, confidence: 0 };
 
 const isTopics: OptionCheck = (value) =>
@@ -63,7 +66,7 @@ const REQUEST = {
  * Finds memories by their words and, with `embed`, by their meaning.
  *
  * Keeps an index of each scope that was searched in this process, and updates it from the store before each search. If the store, the
- * embedder or the reranker fails or hangs, the search returns at the deadline at the latest; the report names the steps left out.
+ * embedder or the reranker fails or hangs, the search still returns at the deadline; the report names the skipped steps.
  */
 export class MemorySearch {
   readonly #store: MemoryStore;
@@ -76,7 +79,7 @@ export class MemorySearch {
   readonly #results: LruCache<FoundMemory[]>;
 
   /**
-   * @param options Those of the application.
+   * @param options The application's options.
    * @throws `INVALID_ARGUMENT` for an option that is unknown or of the wrong type.
    */
   constructor(
@@ -100,10 +103,10 @@ export class MemorySearch {
   /**
    * Finds the memories that fit a query best. They are frozen.
    *
-   * @param tenant Apart from the request, which may have come from a client.
-   * @param purpose `compare`: by relevance, without the application's rewriter, reranker and cache, which serve questions.
-   *   `words`: without the embedder as well.
-   * @throws `INVALID_ARGUMENT` for an invalid request; the reason of `abortSignal` when that aborts.
+   * @param tenant A separate argument, because the request may have come from a client.
+   * @param purpose `compare`: sorts by relevance, without the application's rewriter, reranker and cache, which are for questions. `words`:
+   *   also without the embedder.
+   * @throws `INVALID_ARGUMENT` for an invalid request; the reason of `abortSignal` if it aborts.
    */
   async search(
     request: ScopeSearchRequest,
@@ -141,11 +144,11 @@ export class MemorySearch {
   }
 
   /**
-   * Stores the index of a scope in shards, so that another process need not read the scope's memories. The worker calls it after a commit;
-   * no turn waits for it. Writes the changes, or everything after a removal. Returns whether something was stored; `false` also if another
-   * commit came in between, after which this is called again.
+   * Stores the index of a scope in shards, so that another process does not have to read the scope's memories. The worker calls it after a
+   * commit; no turn waits for it. Writes only the changes; after a removal, everything. Returns whether something was stored: `false` also
+   * if another commit came in between, which calls this method again.
    *
-   * @param least Of fewer changed memories nothing is stored: a process reads these itself, which costs less than the writes.
+   * @param least With fewer changed memories nothing is stored, because reading these in another process costs less than the writes.
    */
   async saveIndex(scope: MemoryScopeId, options: MemoryStoreOptions = {}, least = 1): Promise<boolean> {
     const key = tenantScopeKey(this.#store, memoryScopeKey(scope), options);

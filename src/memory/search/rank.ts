@@ -5,31 +5,31 @@ import type { FoundMemory, ScoreParts, SearchWeights } from './types.ts';
 
 /** The most memories that are ranked. */
 export const CANDIDATES = 50;
-/** How many more memories than its answer takes a search needs by meaning. */
+/** The number of memories that a search by meaning requests in addition to `k`. */
 const MORE_NEAREST = 10;
-/** Constant of the reciprocal rank fusion: the larger, the less the first ranks differ. */
+/** The constant of reciprocal rank fusion. The larger it is, the less the first ranks differ. */
 const FUSION = 60;
 
-/** A memory that may be among the best, with the parts of its score that depend on the query. */
+/** A candidate for the result, with the parts of its score that depend on the query. */
 export interface RankedMemory extends Pick<ScoreParts, 'lexical' | 'semantic' | 'relevance'> {
   readonly memory: Memory;
   /** The time of its last source, in ms since 1970. */
   readonly saidAt: number;
-  /** Whether it says the same as the query. It is never left out. */
+  /** Whether it states the same as the query. Such a memory is never dropped. */
   readonly isSame?: boolean;
 }
 
 /**
- * How many memories a search for `k` asks for by meaning, if nothing reranks them. A store may bill each. More do harm: a memory that is far
- * down in both lists would come before one that is first in one of them.
+ * Returns the number of memories that a search for `k` requests by meaning, without a reranker. A store may bill each memory. A larger
+ * number harms the result: a memory far down in both lists would come before the first memory of one list.
  */
 export function nearestWanted(k: number): number {
   return Math.min(CANDIDATES, k + MORE_NEAREST);
 }
 
-/** Joins the hits by words and by meaning, most relevant first. Uses reciprocal ranks if both have hits. */
+/** Joins the hits by words and by meaning, most relevant first. Uses reciprocal ranks if both lists have hits. */
 export function fuse({ hits, coverage }: LexicalHits, nearest: readonly MemoryHit[]): RankedMemory[] {
-  // A memory that says the same as the query may be the only hit, and have no score.
+  // The only hit may be a memory that states the same as the query and has score 0.
   const best = hits[0]?.score || 1;
   const words = hits.map(({ memory, score, saidAt, isSame }, rank): RankedMemory => {
     const relevance = nearest.length > 0 ? rankShare(rank) / 2 : (score / best) * Math.min(1, 2 * coverage);
@@ -48,14 +48,17 @@ export function fuse({ hits, coverage }: LexicalHits, nearest: readonly MemoryHi
   return [...found.values()].sort(order).slice(0, CANDIDATES);
 }
 
-/** Sorts the candidates by the reranker's numbers, which are in the same order. The greatest is the most relevant. */
+/** Sorts the candidates by the reranker's numbers, one for each candidate. The candidate with the largest number is the most relevant. */
 export function reorder(candidates: readonly RankedMemory[], ranks: readonly number[]): RankedMemory[] {
   const ranked = candidates.map((candidate, i) => ({ candidate, rank: ranks[i]! }));
   ranked.sort((a, b) => b.rank - a.rank);
   return ranked.map(({ candidate }, rank) => ({ ...candidate, relevance: rankShare(rank) }));
 }
 
-/** The best `k` by their scores, best first. A memory with the query's text is always among them, if need be in the last place. */
+/**
+ * Returns the `k` candidates with the best scores, best first. Always includes a memory with the query's text, in the last place if
+ * necessary.
+ */
 export function chooseBest(
   candidates: readonly RankedMemory[],
   { k, time, weights }: { k: number; time: number; weights: Required<SearchWeights> },
@@ -74,12 +77,12 @@ export function chooseBest(
   if (same && !best.includes(same)) best[k - 1] = same;
   return best.map(({ candidate: { memory, lexical, semantic, relevance }, recency, score }) => {
     const { importance, confidence } = memory;
-    // Written out: with spreads this function took several times as long.
+    // Members are written out, because spreads made this function several times slower.
     return { memory, score, parts: { lexical, semantic, relevance, recency, importance, confidence } };
   });
 }
 
-/** The weight of a rank: 1 for the first. */
+/** Returns the weight of a rank: 1 for the first. */
 function rankShare(rank: number): number {
   return (FUSION + 1) / (FUSION + 1 + rank);
 }

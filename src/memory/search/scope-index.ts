@@ -11,7 +11,7 @@ import { IndexShards, type IndexEntry } from './index-shards.ts';
 import type { Vocabulary } from './lexical/languages.ts';
 import { LexicalIndex } from './lexical/lexical-index.ts';
 
-/** Memories that are indexed before other work of the process can run. */
+/** The number of memories that are indexed before other work of the process can run. */
 const CHUNK = 200;
 /** The most memories that one `get` of a store reads. */
 const GET_LIMIT = 100;
@@ -19,7 +19,7 @@ const GET_LIMIT = 100;
 const BYTES_A_MEMORY = 1_500;
 const BYTES_A_CHARACTER = 12;
 
-/** Later searches do not wait for a read that has taken longer: they begin another. */
+/** If a read has taken longer than this, later searches begin another read instead of waiting. */
 const MAX_LOADING_MS = 30_000;
 
 /** The index of one scope of one tenant, in this process. */
@@ -30,14 +30,14 @@ export class ScopeIndex {
   readonly #now: () => number;
   #index: LexicalIndex | undefined;
   #revision = 0;
-  /** By id, the revision at which a memory was read. Members other than its content, such as its confidence, may have changed since. */
+  /** The revision at which each memory was read, by id. Members other than its content, such as its confidence, may have changed since. */
   #readAt = new Map<string, number>();
-  /** By id, memories that changed after the shards were written, including those that no longer hold. */
+  /** Memories that changed after the shards were written, by id. Includes memories that are no longer valid. */
   #unsaved = new Map<string, Memory>();
   #shards = IndexShards.none;
   #characters = 0;
   #loading: { readonly since: number; readonly done: Promise<void> } | undefined;
-  /** The end of the last change of the index: changes run one after the other. They never wait for the store. */
+  /** Resolves after the last change of the index: changes run one after the other, and never wait for the store. */
   #applied: Promise<unknown> = Promise.resolve();
   #saved: Promise<unknown> = Promise.resolve();
 
@@ -48,12 +48,12 @@ export class ScopeIndex {
     this.#now = now;
   }
 
-  /** `undefined` before it was read, and while it is built again after a removal. */
+  /** `undefined` before the index was read, and while it is built again after a removal. */
   get index(): LexicalIndex | undefined {
     return this.#index;
   }
 
-  /** The revision of the scope that the index has. */
+  /** The scope's revision that the index contains. */
   get revision(): number {
     return this.#revision;
   }
@@ -63,24 +63,24 @@ export class ScopeIndex {
     return (this.#index?.size ?? 0) * BYTES_A_MEMORY + this.#characters * BYTES_A_CHARACTER;
   }
 
-  /** The index, up to date: reads the changes since the last update. In a new process reads the shards first. */
+  /** Returns the up-to-date index: reads the changes since the last update; in a new process, reads the shards first. */
   async update(options: MemoryStoreOptions): Promise<LexicalIndex> {
     if (!this.#index) await this.#load(options);
     const since = this.#revision;
-    // Not shared between callers: each must see all that was committed before its call.
+    // Not shared between callers, because each must see all commits before its call.
     const changes = await this.#store.changes(this.#scope, { ...options, since });
     const isNews = changes.isReset || changes.revision !== this.#revision;
     const index = this.#index && !isNews ? this.#index : await this.#apply(() => this.#take(changes, since));
-    // It is gone if another call found meanwhile that it must be built again.
+    // Another call may have dropped the index in the meantime, because it must be built again.
     return index ?? this.update(options);
   }
 
-  /** Whether the index has a memory as it was at the index's revision. */
+  /** Whether the index contains a memory as of the index's revision. */
   isCurrent({ id }: Memory): boolean {
     return this.#readAt.get(id) === this.#revision;
   }
 
-  /** These memories as they are in the store now, without removed ones. Reads only those that may have changed. */
+  /** Returns these memories as they are in the store now, without removed ones. Reads only memories that may have changed. */
   async revalidate(memories: readonly Memory[], options: MemoryStoreOptions): Promise<Memory[]> {
     const [index, revision] = [this.#index, this.#revision];
     const unsure = new Set(memories.filter((memory) => !this.isCurrent(memory)).map(({ id }) => id));
@@ -90,7 +90,7 @@ export class ScopeIndex {
       for (const memory of page) read.set(memory.id, memory);
     }
     for (const memory of read.values()) {
-      // A changed text comes to the index by `changes`.
+      // `changes` will bring a changed text to the index.
       if (index !== this.#index || index?.get(memory.id)?.text !== memory.text) continue;
       index.refresh(memory);
       this.#readAt.set(memory.id, revision);
@@ -98,7 +98,7 @@ export class ScopeIndex {
     return memories.flatMap((memory) => (unsure.has(memory.id) ? (read.get(memory.id) ?? []) : memory));
   }
 
-  /** Stores shards, after earlier calls, if at least so many memories have changed. Returns whether it did. */
+  /** Stores shards, after earlier calls, if at least `least` memories have changed. Returns whether it did. */
   save(options: MemoryStoreOptions, least: number): Promise<boolean> {
     const saved = this.#saved.then(() => this.#save(options, least));
     this.#saved = saved.catch(() => {});
@@ -109,7 +109,7 @@ export class ScopeIndex {
     await this.update(options);
     if (this.#unsaved.size < least) return false;
     if (!(await this.#shards.isStored(this.#store, this.#scope, options))) {
-      // Another process has written them, or a removal has dropped them.
+      // Another process has written the shards, or a removal has dropped them.
       this.#drop();
       await this.update(options);
     }
@@ -144,9 +144,9 @@ export class ScopeIndex {
     });
   }
 
-  /** Returns the index with the changes since a revision. */
+  /** Applies the changes since a revision, and returns the index. */
   async #take({ revision, changed, isReset }: MemoryChanges, since: number): Promise<LexicalIndex | undefined> {
-    // Another call has taken them in the meantime.
+    // Another call has applied these changes in the meantime.
     if (this.#index && since !== this.#revision && revision <= this.#revision) return this.#index;
     if (isReset) {
       // Removed memories must not be found while the others are indexed.

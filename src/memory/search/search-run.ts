@@ -20,14 +20,14 @@ import type {
 } from './types.ts';
 
 const PAGE = 1_000;
-/** Memories that a search returns. */
+/** The default number of results. */
 const DEFAULT_K = 10;
 const NOTHING: LexicalHits = { hits: [], coverage: 0 };
 
-/** Makes the vector of a query, by the embedder that made the vectors of the memories. */
+/** Makes the vector of a query with the embedder that made the vectors of the memories. */
 export type EmbedQuery = (query: string, abortSignal: AbortSignal) => Promise<readonly number[]>;
 
-/** A request with the scope as a store takes it. */
+/** A request with the id of the scope, as a store takes it. */
 export interface ScopeSearchRequest extends Omit<MemorySearchRequest, 'scope'> {
   scope: MemoryScopeId;
 }
@@ -36,7 +36,7 @@ export interface ScopeSearchRequest extends Omit<MemorySearchRequest, 'scope'> {
 export interface SearchParts {
   readonly store: MemoryStore;
   readonly options: MemorySearchOptions;
-  /** `undefined`: search is by words alone. */
+  /** `undefined`: searches only by words. */
   readonly embed: EmbedQuery | undefined;
   readonly weights: Required<SearchWeights>;
   readonly vocabulary: Vocabulary;
@@ -45,7 +45,7 @@ export interface SearchParts {
   readonly key: string;
   readonly scopeIndex: ScopeIndex;
   readonly now: () => number;
-  /** To be called when the index has changed. */
+  /** Call it when the index has changed. */
   readonly keepIndex: (index: ScopeIndex) => void;
 }
 
@@ -97,13 +97,13 @@ export class SearchRun {
     return this.#answer(memories, false);
   }
 
-  /** The key of this search's result; `undefined` if the result is not to be cached. */
+  /** Returns the cache key of this search's result; `undefined` if the result must not be cached. */
   #cacheKey(query: string): string | undefined {
     if (!this.#isWhole() || this.#steps.lexical !== 'done' || this.#request.asOf !== undefined) return undefined;
     return JSON.stringify([this.#parts.key, this.#revision, { ...this.#request, ...NOT_IN_KEY }, query]);
   }
 
-  /** Waits for a step until the deadline. Returns `undefined` if it is late or fails. */
+  /** Waits for a step until the deadline. Returns `undefined` if the step is late or fails. */
   async #step<T>(name: StepName, work: () => Promise<T>): Promise<T | undefined> {
     const wait = name === 'rewrite' || name === 'rerank' ? 'waitHalf' : 'wait';
     try {
@@ -137,9 +137,7 @@ export class SearchRun {
     return index;
   }
 
-  /**
-   * Searches the known index while the store is asked for changes, which are rare. If there are changes, the hits are dropped.
-   */
+  /** Searches the known index while the changes are read from the store. Changes are rare; if there are any, the hits are dropped. */
   #searchEarly(query: string): { hits(index: LexicalIndex | undefined): LexicalHits | undefined } {
     const { scopeIndex } = this.#parts;
     let found: { hits: LexicalHits; index: LexicalIndex; revision: number } | undefined;
@@ -156,7 +154,7 @@ export class SearchRun {
     };
   }
 
-  /** An index of the memories that held at `asOf`. */
+  /** Builds an index of the memories that were valid at `asOf`. */
   async #pastIndex(asOf: string): Promise<LexicalIndex> {
     const { store, vocabulary } = this.#parts;
     const { scope, context, topics, kind } = this.#request;
@@ -199,7 +197,7 @@ export class SearchRun {
     return ranks ? reorder(candidates, ranks) : candidates;
   }
 
-  /** The best `k` of the request. */
+  /** Returns the best `k` candidates. */
   #ranked(candidates: readonly RankedMemory[]): FoundMemory[] {
     const { weights, now } = this.#parts;
     const { asOf, k = DEFAULT_K } = this.#request;
@@ -212,7 +210,7 @@ export class SearchRun {
     return found.every(({ memory }) => scopeIndex.isCurrent(memory));
   }
 
-  /** Reads the memories again: in the index, confidence and importance may be old, and a memory may be removed by now. */
+  /** Reads the memories again, because in the index confidence and importance may be outdated, and a memory may have been removed. */
   async #revalidated(found: readonly FoundMemory[]): Promise<FoundMemory[]> {
     const { scopeIndex } = this.#parts;
     const { context } = this.#request;
@@ -230,7 +228,7 @@ export class SearchRun {
 
   #filter(): LexicalFilter {
     const { topics, kind } = this.#request;
-    // Without a function, the index need not read each match.
+    // Without a function, the index does not have to read each match.
     const isWanted = topics === undefined && kind === undefined ? undefined : (one: Memory) => this.#isWanted(one);
     return { time: this.#time(), isWanted };
   }
@@ -240,7 +238,7 @@ export class SearchRun {
     return this.#isWanted(memory) && (time === undefined || holdsAt(memory, time));
   }
 
-  /** The time at which a memory must hold. With `asOf`, the store has chosen those that held. */
+  /** The time at which a memory must be valid. `undefined` with `asOf`, because the store has selected the memories. */
   #time(): number | undefined {
     return this.#request.asOf === undefined ? this.#parts.now() : undefined;
   }
@@ -257,7 +255,7 @@ export class SearchRun {
 
   #answer(memories: readonly FoundMemory[], isCached: boolean): MemorySearchResult {
     const { lexical, semantic, rewrite, rerank } = this.#steps;
-    // Written out: with a spread this took as long as the rest of a search that finds nothing.
+    // Members are written out, because a spread took as long as the rest of a search that finds nothing.
     const report: MemorySearchReport = {
       lexical,
       semantic,
@@ -268,11 +266,11 @@ export class SearchRun {
       isCached,
       errors: this.#errors,
     };
-    // New objects, because those of the cache must stay as they are.
+    // New objects, because the cached objects must not change.
     const found = memories.map(({ memory, score, parts }) => ({ memory: freeze(memory), score, parts }));
     return { memories: found, report };
   }
 }
 
-/** Members of a request that are not in the key of a result: they do not change it, or are in `SearchParts.key`. */
+/** Members of a request that are not part of the cache key: they do not change the result, or `SearchParts.key` contains them. */
 const NOT_IN_KEY = { context: undefined, abortSignal: undefined, deadlineMs: undefined, scope: undefined };

@@ -5,30 +5,33 @@ import type { MemoryLanguage } from './lexical/languages.ts';
 /** Options of the search of a memory manager. */
 export interface MemorySearchOptions {
   /**
-   * Languages of the memories. The language of a text is the one with most of its stop words, or else the first. Default: English, German,
-   * French, Spanish, Italian, Portuguese, Dutch.
+   * The languages of the memories. The language of a text is the one with most of the text's stop words; if that is ambiguous, the first in
+   * the list. Default: English, German, French, Spanish, Italian, Portuguese, Dutch.
    */
   languages?: readonly MemoryLanguage[];
-  /** The weights of recency, importance and confidence, compared with relevance. */
+  /** The weights of recency, importance and confidence. Relevance has weight 1. */
   weights?: SearchWeights;
   /**
-   * Returns a number for each memory, in their order; the best has the greatest. It gets at most 50 memories, and half of the time that is
-   * left. Default: none.
+   * Returns a number for each memory, in the order of the memories; the best memory gets the largest number. It gets at most 50 memories,
+   * and half of the remaining time. Default: none.
    */
   rerank?: (query: string, memories: readonly Memory[], abortSignal: AbortSignal) => Promise<readonly number[]>;
-  /** Returns the text to search for in place of the query, such as one by a model. It gets half of the time. Default: the query itself. */
+  /**
+   * Returns the text to search for instead of the query, for example written by a model. It gets half of the time. Default: the query
+   * itself.
+   */
   rewriteQuery?: (query: string, abortSignal: AbortSignal) => Promise<string>;
-  /** The number of results to cache. A result serves equal requests while the scope has the same revision. Default: 0. */
+  /** The number of results to cache. A result is reused for equal requests while the scope's revision is unchanged. Default: 0. */
   cacheSize?: number;
-  /** The most bytes of all indexes in this process; those used longest ago go first. Default: 268,435,456 (256 MiB). */
+  /** The most bytes of all indexes in this process; the least recently used are dropped first. Default: 268,435,456 (256 MiB). */
   maxIndexBytes?: number;
 }
 
 /** The weights of the parts of a score. */
 export interface SearchWeights {
-  /** The time since its last source. Default: 0.1. */
+  /** The weight of the time since the last source. Default: 0.1. */
   recency?: number;
-  /** Its importance. Default: 0.1. */
+  /** The weight of the importance. Default: 0.1. */
   importance?: number;
   /** 0 to 1: the share of the score that confidence can take away. Default: 0.5. */
   confidence?: number;
@@ -40,7 +43,10 @@ export interface SearchWeights {
 export interface MemorySearchRequest {
   /** The scope that is searched. */
   scope: MemoryScope;
-  /** A question, or words to search for. Of its first 20,000 characters the eight terms count that are rarest in the scope. */
+  /**
+   * A question, or words to search for. Only its first 20,000 characters are read, and only the eight terms that are rarest in the scope
+   * count.
+   */
   query: string;
   /** The most memories, 1 to 50. Default: 10. */
   k?: number;
@@ -50,21 +56,24 @@ export interface MemorySearchRequest {
   topics?: readonly string[];
   /** Only memories of this kind. Default: both. */
   kind?: Memory['kind'];
-  /** Searches the scope as it was then (ISO 8601); reads all memories that held then. Default: as it is now. */
+  /** Searches the scope as it was at this time (ISO 8601); reads all memories that were valid then. Default: as it is now. */
   asOf?: string;
-  /** After this time, in ms, the search returns what it has found so far. Default: 200. */
+  /** After this time, in ms, the search returns the memories found so far. Default: 200. */
   deadlineMs?: number;
-  /** Ends the search, which then throws the reason. */
+  /** Aborts the search, which then throws the signal's reason. */
   abortSignal?: AbortSignal;
 }
 
 /** The parts of a memory's score. */
 export interface ScoreParts {
-  /** Its score by words, comparable within a search only. `undefined`: it was not found by words. */
+  /** The score by words, comparable only within one search. `undefined`: it was not found by words. */
   readonly lexical: number | undefined;
-  /** The cosine of its embedding and that of the query, −1 to 1. `undefined`: it was not found by meaning. */
+  /** The cosine of its embedding and the query's embedding, −1 to 1. `undefined`: it was not found by meaning. */
   readonly semantic: number | undefined;
-  /** 0 to 1. By words alone: 1 for the best memory, less if none has half of the query's terms. Else by similarity or rank. */
+  /**
+   * 0 to 1. In a search only by words: 1 for the best memory, less if no memory has half of the query's terms. Otherwise from similarity or
+   * rank.
+   */
   readonly relevance: number;
   /** 0 to 1. */
   readonly recency: number;
@@ -84,33 +93,33 @@ export interface FoundMemory {
   readonly parts: ScoreParts;
 }
 
-/** `off`: not asked for; `late`: the deadline came first; `failed`: it threw. */
+/** `off`: not used; `late`: the deadline came first; `failed`: it threw. */
 export type SearchStep = 'done' | 'late' | 'failed' | 'off';
 
 /** The report about a search. */
 export interface MemorySearchReport {
   /** Whether anything was left out because it took too long. */
   readonly deadlinePassed: boolean;
-  /** The search by words. After `late` and `failed` it used the index that this process had, if any. */
+  /** The search by words. With `late` and `failed` it used the index that this process had, if any. */
   readonly lexical: SearchStep;
   /** The search by meaning. */
   readonly semantic: SearchStep;
-  /** `rewriteQuery`. Without its answer the query itself was used. */
+  /** `rewriteQuery`. Without its result the query itself was used. */
   readonly rewrite: SearchStep;
-  /** `rerank`. Without its answer the order is that of the search. */
+  /** `rerank`. Without its result the memories stay in the order of the search. */
   readonly rerank: SearchStep;
   /** The revision of the scope that was searched by words; `undefined` without an index. */
   readonly revision: number | undefined;
   /** Whether the result came from the cache. */
   readonly isCached: boolean;
-  /** Why steps failed. For the log, because it may contain texts of the store or the embedder. */
+  /** Why steps failed. Only for the log, because it may contain texts of the store or the embedder. */
   readonly errors: readonly string[];
 }
 
 /** The result of a search. */
 export interface MemorySearchResult {
-  /** Best first. If a memory says just what the query says, it is one of them, unless `minScore` leaves it out. */
+  /** Best first. Includes a memory that states exactly the same as the query, unless `minScore` excludes it. */
   readonly memories: FoundMemory[];
-  /** How the search went. */
+  /** The steps of the search and their errors. */
   readonly report: MemorySearchReport;
 }

@@ -1,4 +1,4 @@
-/** The argument checks of the memory API: one sentence at the call, which names the argument and what is valid. */
+/** The argument checks of the memory API. Each error is thrown by the call, and names the argument and the valid values. */
 import { z, type MessageData, type Part } from 'genkit';
 import { genkit, InMemorySessionStore } from 'genkitx-agents';
 import { eraseUser, exportUser } from 'genkitx-agents/privacy';
@@ -169,7 +169,7 @@ describe('messages and sources of ingest', () => {
     const isSuccess = () => true;
     const { memory, scope } = setUp({ model: undefined, extract: () => [], isSuccess });
     await expect(memory.ingest({ scope, source, messages, procedure: true })).rejects.toThrow(
-      'A procedure is made by a model: give memoryManager one.',
+      'A model makes procedures. Pass the option model to memoryManager.',
     );
     const other = setUp({ isSuccess });
     const verbatim = other.memory.ingest({
@@ -219,10 +219,10 @@ describe('options of memoryManager', () => {
     ['a lifetime', { store, toolTtlMs: Number.MAX_SAFE_INTEGER }, ['toolTtlMs must be a whole number from 1 to']],
     ['a blank appName', { store, appName: '' }, ['appName must be a string that is not blank']],
     ['an appName', { store, appName: 5 }, ['appName must be a string that is not blank']],
-    ['no topic', { store, topics: [] }, ['topics', 'nothing is remembered']],
-    ['a profile without a model', { store, profile, extract }, ['profile: the model keeps it', 'give a model']],
-    ['a summary without a model', { store, summary: true }, ['summary: the model writes it', 'give a model']],
-    ['a summary beside an extractor', { store, summary: true, model: 'm', extract }, ['leave out extract']],
+    ['no topic', { store, topics: [] }, ['topics', 'at least one topic']],
+    ['a profile without a model', { store, profile, extract }, ['profile needs a model']],
+    ['a summary without a model', { store, summary: true }, ['summary needs a model']],
+    ['a summary beside an extractor', { store, summary: true, model: 'm', extract }, ['no extract option']],
   ])('%s', (_, options, parts) => {
     expect(() => memoryManager(genkit(), options as never)).toThrow(refused(...parts));
   });
@@ -239,15 +239,15 @@ test('deadlines that no timer can hold', async () => {
   );
 });
 
-test('memoryScopeId tells whose memories a scope is about, and takes nothing else', async () => {
+test('memoryScopeId returns the id of a scope, and accepts nothing else', async () => {
   const { memory, scope } = setUp();
   await memory.create({ scope, memory: TEXT });
   const [listed] = await memory.listScopes({ filter: () => true });
   expect(memoryScopeId(listed!)).toEqual({ scope: 'user', appName: 'default', userId: 'ada' });
-  expect(() => memoryScopeId({ kind: 'user' })).toThrow(refused('This is no scope'));
+  expect(() => memoryScopeId({ kind: 'user' })).toThrow(refused('Not a memory scope'));
 });
 
-test('a filter of listScopes that answers a promise lists nothing: each promise would count as true', async () => {
+test('a filter of listScopes that returns a promise is refused, because each promise would count as true', async () => {
   const { memory, scope } = setUp();
   await memory.create({ scope, memory: TEXT });
   const filter = async () => false;
@@ -272,13 +272,13 @@ test('a signal, an id of a text, and a memory that are none', async () => {
   );
 });
 
-test('an isSuccess that answers neither true nor false makes no procedure', async () => {
+test('an isSuccess that returns neither true nor false makes no procedure', async () => {
   const { memory, scope } = setUp({ isSuccess: () => 'yes' as never });
   const call = memory.ingest({ scope, source, messages: [user('x')], procedure: true });
   await expect(call).rejects.toThrow(refused('isSuccess must return true or false'));
 });
 
-test('a search can not name a tenant: its scope does', async () => {
+test('a search can’t name a tenant, because its scope does', async () => {
   const { memory, scope } = setUp();
   const request = { scope, query: 'tea', context: { tenant: 'another' } };
   await expect(memory.search(request)).rejects.toThrow(refused("search has no option 'context'"));
@@ -323,7 +323,7 @@ test('memoryManager without a Genkit instance', () => {
   }
 });
 
-describe('methods without what they need', () => {
+describe('methods without their required options', () => {
   type Call = (memory: MemoryManager, options: never) => unknown;
   const calls: Record<string, Call> = {
     search: (memory, options) => memory.search(options),
@@ -382,7 +382,7 @@ describe('methods without what they need', () => {
     await expect(memory.create({ scope, memory: ' ' })).rejects.toThrow(refused('create: memory must be'));
     await expect(memory.prune(undefined as never)).rejects.toThrow(refused('prune needs', 'policy'));
     await expect(memory.prune({}, { dryrun: true } as never)).rejects.toThrow(refused('prune', "'dryRun'"));
-    await expect(memory.prune({}, { scope: null } as never)).rejects.toThrow(refused('This is no scope'));
+    await expect(memory.prune({}, { scope: null } as never)).rejects.toThrow(refused('Not a memory scope'));
     await expect(memory.jobs.replay('a', { scope: 1 } as never)).rejects.toThrow(
       refused('jobs.replay', "no option 'scope'"),
     );

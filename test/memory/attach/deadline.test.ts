@@ -160,7 +160,7 @@ describe('a memory store that hangs', () => {
     await talk.send('I like the window seat.');
     await vi.advanceTimersByTimeAsync(10_000);
     expect(warnings.mock.calls.flat()).toEqual([
-      `Session "${talk.sessionId}" was not learned from; a later turn tries again. DEADLINE_EXCEEDED: The ingest did not answer within 10000 ms.`,
+      `Nothing was learned from session "${talk.sessionId}"; a later turn tries again. DEADLINE_EXCEEDED: The ingest did not answer within 10000 ms.`,
     ]);
     let isClosed = false;
     const closed = memory.close().then(() => (isClosed = true));
@@ -168,7 +168,7 @@ describe('a memory store that hangs', () => {
     expect(isClosed).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
     await closed;
-    expect(warnings.mock.calls.at(-1)![0]).toContain('some of its work goes on');
+    expect(warnings.mock.calls.at(-1)![0]).toContain('some of its work still runs');
   });
 });
 

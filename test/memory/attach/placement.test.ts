@@ -1,4 +1,4 @@
-/** Memories in the requests of an agent: where they stand, what they are, and that they are in nothing else. */
+/** Memories in the requests of an agent: their place and their content, and that they are nowhere else. */
 import { z } from 'genkit';
 import { defineCustomAgent, definePromptAgent, InMemorySessionStore } from 'genkitx-agents';
 import { contextWindow, type ContextReport } from 'genkitx-agents/context';
@@ -28,7 +28,7 @@ describe('an agent with a memory', () => {
     expect(turns.at(-1)).toMatchObject({ sessionId: talk.sessionId, memories: [[expect.any(String), 1]], reasons: [] });
   });
 
-  test('goes on when its onReport rejects, and logs the error', async () => {
+  test('continues if its onReport rejects, and logs the error', async () => {
     const error = vi.spyOn(logger, 'error').mockImplementation(() => {});
     onTestFinished(() => error.mockRestore());
     const onReport = (() => Promise.reject(new Error('no database'))) as () => void;
@@ -345,7 +345,7 @@ describe('what is remembered stays data', () => {
       expect(outside).toEqual([]);
       if (blocks.length > 0) for (const hit of found.memories) placed.add(hit.memory.id);
     }
-    // It was there to be followed.
+    // The instruction was in the request.
     expect(placed.size).toBeGreaterThan(60);
   }, 60_000);
 
@@ -370,7 +370,7 @@ describe('what is remembered stays data', () => {
           expect(JSON.stringify(messages)).not.toContain('name of a scope');
           for (const text of attempt) expect(lines).toContainEqual(expect.stringContaining(`| ${text.split('\n')[0]}`));
         }
-        // What the tool found is in its answer, and nowhere else.
+        // The memories that the tool found are only in its output.
         const [answer] = said.requests[1]!.messages.at(-1)!.content;
         expect(JSON.stringify(answer!.toolResponse!.output)).toContain(JSON.stringify(attempt[0]).slice(1, -1));
       }

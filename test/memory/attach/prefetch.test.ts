@@ -1,4 +1,4 @@
-/** The memories of a turn are searched while its session is read, so that the turn does not wait for one after the other. */
+/** The memories of a turn are searched while its session is read, so that the turn does not wait for both one after the other. */
 import { defineCustomAgent, InMemorySessionStore } from 'genkitx-agents';
 import { contextWindow } from 'genkitx-agents/context';
 import { expect, test, vi } from 'vitest';

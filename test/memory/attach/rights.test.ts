@@ -1,4 +1,4 @@
-/** A user's rights where an agent remembers: what is exported, and that nothing is left on the medium. */
+/** A user's rights with an agent's memory: the exported data, and that erasure leaves no data on the medium. */
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
 });
 
-/** The files of a folder that hold a text, in their bytes or their names. A lock that is released meanwhile holds none. */
+/** The files of a folder that contain a text in their bytes or their names. A lock that is released in the meantime is ignored. */
 async function filesWith(folder: string, text: string): Promise<string[]> {
   const found: string[] = [];
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
@@ -266,7 +266,7 @@ test('erase of an app reads no session that is learned into another scope', asyn
   expect(read).not.toHaveBeenCalled();
 });
 
-test('a session that waits for its idle time is not learned from after it was erased', async () => {
+test('nothing is learned from a session that is erased while it waits for its idle time', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const { memories, memory, chat, sessions } = agentWithMemory({
     memory: { model: undefined, extract: 'verbatim', generate: { everyTurns: 100, onIdleMs: 1_000 } },

@@ -1,4 +1,4 @@
-/** Hostile callers and hostile texts, from end to end: nothing of one user is read or written by another. */
+/** Hostile callers and hostile texts, from end to end: no user reads or writes data of another user. */
 import type { Part } from 'genkit';
 import { InMemoryMemoryStore, memoryScope, type MemoryScope, type MemoryScopeId } from 'genkitx-agents/memory';
 import { describe, expect, test, vi } from 'vitest';
@@ -71,7 +71,7 @@ describe(`hostile scopes (seed ${seed})`, () => {
     for (let i = 0; i < OPERATIONS; i++) {
       const uid = random.pick(HOSTILE);
       const kind = random.pick(['turn', 'tool', 'search', 'create'] as const);
-      // Whose call it was, in all that it writes.
+      // Every text that the call writes names its user.
       const mark = `word of caller${HOSTILE.indexOf(uid)}`;
       if (kind === 'search' || kind === 'create') {
         const work = async () => {
@@ -133,7 +133,7 @@ describe(`hostile scopes (seed ${seed})`, () => {
   });
 });
 
-/** No word of another caller is there. */
+/** Asserts that it contains no text of another caller. */
 function expectOwn(text: string, mark: string): void {
   expect(text).not.toContain(SECRET);
   const marks = new Set(text.match(/word of caller-?\d+/g));

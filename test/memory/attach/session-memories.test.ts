@@ -1,4 +1,4 @@
-/** The strategy `sessionMemories`: what was learned from a session stands in place of the messages it was learned from. */
+/** The strategy `sessionMemories`: facts that were learned from a session replace the messages from which they were learned. */
 import { contextWindow, sessionMemories, type ContextReport, type ContextWindowOptions } from 'genkitx-agents/context';
 import type { MemoryManagerOptions } from 'genkitx-agents/memory';
 import { describe, expect, test, vi } from 'vitest';
@@ -108,7 +108,7 @@ describe('sessionMemories', () => {
   });
 
   describe('in a small window', () => {
-    /** Sends turns, each of which becomes a fact. `check` gets each request with its turn. */
+    /** Sends turns. Each becomes a fact. `check` gets each request with its turn. */
     async function talkFor(
       turns: number,
       { keepTurns = 2, everyTurns = 5, ...options }: ContextWindowOptions & { keepTurns?: number; everyTurns?: number },
@@ -156,7 +156,7 @@ describe('sessionMemories', () => {
     });
 
     test('the facts leave the last turns their room, and take what is left', async () => {
-      // Ten turns take about 710 tokens, a fact 68, and the words around the facts 50: one fact fits, though two take less than a quarter.
+      // Ten turns take about 710 tokens, a fact 68, and the text around the facts 50: one fact fits, although two take less than a quarter.
       const small = { keepTurns: 10, everyTurns: 15, maxTokens: 920, countTokens: (text: string) => text.length };
       await talkFor(60, { ...small, sections: { memory: { maxTokens: 0 } } }, (turn, lines) => {
         for (const text of textsBefore(turn, 10)) expect(lines.join('\n')).toContain(`${text}\nmodel: ok`);

@@ -7,7 +7,7 @@ import { ADA, operations, PATIENT, setUp } from '../pipeline/support.ts';
 export { ADA, textsOf, user } from '../pipeline/support.ts';
 export const BOB = { auth: { uid: 'bob' } };
 
-/** An agent with a memory, whose model answers `ok`. The model of the memory finds no two facts about the same. */
+/** An agent with a memory, whose model answers `ok`. The memory's model never relates two facts to each other. */
 export function agentWithMemory({
   memory: settings = {},
   attach = {},
@@ -39,7 +39,7 @@ export function agentWithMemory({
   return { ...rest, ai, memory, scope, memories, said, turns: reports, attached, agent, sessions, chat };
 }
 
-/** Messages of a request as lines, each with its role. */
+/** Formats the messages of a request as lines, each with its role. */
 export function linesOf({ messages }: GenerateRequest): string[] {
   return messages.map(({ role, content }) => `${role}: ${content.map(({ text }) => text ?? '?').join(' + ')}`);
 }
@@ -48,7 +48,7 @@ export function remember(memory: MemoryManager, scope: MemoryScope, ...texts: st
   return memory.ingest({ scope, source: { id: 'import' }, memories: texts, wait: true });
 }
 
-/** A memory that no guard has seen. */
+/** Makes a memory that no guard has checked. */
 export function draft(id: string, text: string): MemoryDraft {
   const at = '2026-01-01T00:00:00.000Z';
   return {

@@ -1,4 +1,4 @@
-/** What a model may do by itself: words and topics are its choice, whose memories never is. */
+/** The memory tools: the model chooses words and topics, but never the scope. */
 import { z, type Part } from 'genkit';
 import { InMemorySessionStore } from 'genkitx-agents';
 import { piiRules, redacting } from 'genkitx-agents/privacy';

@@ -1,4 +1,4 @@
-/** When the sessions of an agent are learned from: after the turn was saved, in the background. */
+/** Learning from the sessions of an agent: in the background, after the turn was saved. */
 import { defineAgent, defineCustomAgent, InMemorySessionStore } from 'genkitx-agents';
 import { processMemoryJobs } from 'genkitx-agents/memory';
 import { piiRules, redacting } from 'genkitx-agents/privacy';
@@ -13,14 +13,14 @@ afterEach(() => {
 
 const MINUTE = 60_000;
 
-/** Lets time pass for the stores of sessions; timers do not notice. */
+/** Moves the clock of the session stores, without advancing timers. */
 function pass(ms: number): void {
   const now = Date.now() + ms;
   if (!vi.isFakeTimers()) vi.useFakeTimers({ toFake: ['Date'] });
   vi.setSystemTime(now);
 }
 
-/** Remembers each sentence with `like`. */
+/** Extracts each sentence with `like`. */
 const likes = ({ messages }: { messages: readonly { content: { text?: string }[] }[] }) =>
   messages.flatMap(({ content }) =>
     content.flatMap(({ text = '' }) => (text.includes('like') ? [`The user said: ${text}`] : [])),
@@ -121,7 +121,7 @@ describe('an agent learns', () => {
       await agent.chat({ snapshotId: snapshotId! }, { context: ADA }).send(`I like rum ${i}.`);
       await memory.settled();
     }
-    // The first turn counts as well, and the message of each learned branch is the last one of three turns.
+    // The first turn also counts, and the message of each learned branch is the last of three turns.
     expect(await textsOf(memories)).toEqual(
       ['tea', 'rum 2', 'rum 5'].map((it) => `The user said: I like ${it}.`).toSorted(),
     );
@@ -317,7 +317,7 @@ describe('an agent learns', () => {
 
   test('only if the agent and its memory find the user in the same way', async () => {
     const userId = ({ auth }: { auth?: { uid?: string } }) => `acme:${auth?.uid}`;
-    expect(() => learning({ everyTurns: 1 }, { userId })).toThrow(/"support" .* give the same userId/);
+    expect(() => learning({ everyTurns: 1 }, { userId })).toThrow(/"support" .* Pass the same userId/);
     const { ai, attached, said } = learning({ everyTurns: 1 });
     const store = new InMemorySessionStore();
     const agent = { name: 'other', model: said.name, memory: attached, store, userId };
@@ -347,7 +347,7 @@ describe('an agent learns', () => {
     }
     expect(sizes).toEqual([10, 10]);
     pass(MINUTE);
-    // It became idle within the last half of a minute.
+    // It became idle within the last 30 seconds.
     expect(await processMemoryJobs(ai, { sessionsWithinMs: MINUTE / 2 })).toMatchObject({ found: 1 });
     await memory.settled();
     expect(sizes).toEqual([10, 10, 4]);
@@ -371,7 +371,7 @@ describe('an agent learns', () => {
     expect(await reads()).toEqual({ found: 0, reads: 0 });
     await memory.settled();
     expect(await textsOf(memories)).toEqual(['The user said: I like rum.', 'The user said: I like tea.']);
-    // What was refused is looked at again.
+    // Refused sessions are checked again.
     await memory.consent.set(scope, 'off');
     await talks[8]!.send('I like ale.');
     for (let i = 0; i < 2; i++) expect(await reads()).toEqual({ found: 0, reads: 1 });
@@ -399,7 +399,7 @@ describe('an agent learns', () => {
     goOn!();
     await memory.settled();
     expect(await textsOf(memories)).toHaveLength(2);
-    // The scheduler finds the sessions, as fast as the queue takes them.
+    // The scheduler finds the sessions as fast as the queue accepts them.
     pass(15 * MINUTE);
     await vi.waitFor(async () => {
       await processMemoryJobs(ai);
@@ -434,7 +434,7 @@ describe('an agent learns', () => {
     await vi.waitFor(() => expect(warn).toHaveBeenCalled());
     const [line] = warn.mock.calls[0]!;
     warn.mockRestore();
-    expect(line).toMatch(/^Session "[^"]+" was not learned from; .*closed[^\n]*$/);
+    expect(line).toMatch(/^Nothing was learned from session "[^"]+"; .*closed[^\n]*$/);
   });
 
   test('nothing for a user from a session of another, and nothing without a user', async () => {
@@ -462,7 +462,7 @@ describe('an agent learns', () => {
     await memory.consent.set(scope, 'off');
     const branch = agent.chat({ snapshotId: begun }, { context: ADA });
     await branch.send('I like stealing.');
-    // One that no trigger has looked at, and one for which learning was refused.
+    // A session that no trigger has read, and a session for which learning was refused.
     await said.send('I like gambling.');
     await said.send('I like cheating.');
     await attached.endSession({ sessionId: said.sessionId!, context: ADA, wait: true });
@@ -484,7 +484,7 @@ describe('an agent learns', () => {
     const said = chat();
     await said.send('I like tea.');
     await attached.endSession({ sessionId: said.sessionId!, context: ADA, wait: true });
-    // One that nothing has read yet.
+    // A session that was not read yet.
     await said.send('I like gambling.');
     if (remove === 'erase') await memory.erase({ scope });
     else await memory.forgetSource({ scope, source: said.sessionId! });

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { echoTexts } from './corroborate.ts';
 import { DAY, range, setUp, textsOf, user } from './support.ts';
 
-test('backfill learns from the sessions of a store, and again from those that went on alone', async () => {
+test('backfill learns from the sessions of a store, and later only from those that continued', async () => {
   const { memory, scope, store } = setUp({
     extract: echoTexts,
     model: undefined,
@@ -87,8 +87,8 @@ describe('backfill', () => {
 
   test.each<[string, Parameters<typeof setUp>[0], object, string, RegExp]>([
     ['a manager without a model', { extract: undefined }, {}, 'FAILED_PRECONDITION', /needs a model/],
-    ['a scope that is none', {}, { scopeOf: () => 'ada' }, 'INVALID_ARGUMENT', /This is no scope/],
-    ['a scopeOf that is async', {}, { scopeOf: async () => undefined }, 'INVALID_ARGUMENT', /This is no scope/],
+    ['an invalid scope', {}, { scopeOf: () => 'ada' }, 'INVALID_ARGUMENT', /Not a memory scope/],
+    ['a scopeOf that is async', {}, { scopeOf: async () => undefined }, 'INVALID_ARGUMENT', /Not a memory scope/],
   ])('throws for %s', async (_, of, more, status, message) => {
     const { memory, options, warn } = await withSessions(3, of);
     const run = memory.backfill({ ...options, ...more });
@@ -110,7 +110,7 @@ describe('backfill', () => {
     await expect(memory.backfill(empty)).rejects.toThrow(/This memory manager is closed/);
   });
 
-  test('counts a session that can not be read, and goes on', async () => {
+  test('counts a session that can’t be read, and continues', async () => {
     const { memory, options, sessions, warn } = await withSessions(3);
     const read = sessions.getSnapshot.bind(sessions);
     sessions.getSnapshot = async (lookup) => {

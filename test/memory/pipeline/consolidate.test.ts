@@ -1,11 +1,11 @@
-/** How new facts meet what is known. */
+/** Comparing new facts with known memories. */
 import type { Memory } from 'genkitx-agents/memory';
 import { describe, expect, test } from 'vitest';
 import { procedureText } from '../../../src/memory/pipeline/extract/procedures.ts';
 import { all, DAY, extraction, ID, model as says, operations, range, setUp, textsOf, user } from './support.ts';
 
 describe('duplicates', () => {
-  test('are settled before the model is asked, and count once for each source', async () => {
+  test('are found before the model is asked, and count once for each source', async () => {
     const { memory, model, scope, store } = setUp();
     const fact = (text: string, id: string) => memory.ingest({ scope, source: { id }, memories: [text], wait: true });
     await fact("The user's seat is by the window.", 'a');
@@ -42,7 +42,7 @@ describe('duplicates', () => {
       await say(amount, 'c');
       expect((await known())[0]).toEqual({ amount });
     }
-    // A remark does not replace it, and counts once.
+    // A remark does not replace the fact, and counts once.
     for (let i = 0; i < 2; i++) await say(700, 'd', 'implicit');
     expect(await known()).toEqual([{ amount: 500 }, 5, expect.any(Number)]);
   });
@@ -262,7 +262,7 @@ test('a fact that one job has twice is one memory, also beside similar ones', as
   expect(await textsOf(store)).toEqual(['The user likes chess.', 'The user likes tea.']);
 });
 
-test('a blank text is no memory, and no sentence for two facts', async () => {
+test('a blank text is neither a memory nor a sentence for two facts', async () => {
   const blank = [' ', '\u200B', '\u3164\uFE0F\u00AD', '\u2800'];
   const update = operations({ new: 1, op: 'UPDATE', existing: [1], text: '\u200B ' });
   const milk = 'The user likes tea with milk.';
@@ -303,7 +303,7 @@ describe('the answer of the model', () => {
     expect(item).toMatchObject({
       kind: 'memory',
       text: 'The user drinks nothing.',
-      reason: expect.stringContaining('more memories than one job may'),
+      reason: expect.stringContaining('more than limits.maxInvalidations'),
     });
 
     model.reply(operations({ new: 1, op: 'DELETE', existing: [1, 2, 3, 4, 5] }));
@@ -311,7 +311,7 @@ describe('the answer of the model', () => {
     expect(await textsOf(store)).toEqual(['The user drinks nothing.']);
   });
 
-  test('is repaired when it names numbers that there are not; what names them still counts as absent', async () => {
+  test('is repaired if it has unknown numbers; an operation that still has them is ignored', async () => {
     const { memory, model, scope, store } = await withKnown();
     model.reply(
       operations({ new: 1, op: 'DELETE', existing: [99] }),
@@ -325,7 +325,7 @@ describe('the answer of the model', () => {
     expect(await textsOf(store)).toEqual([...known, 'The user drinks nothing.'].toSorted());
   });
 
-  test('that forgets a fact loses nothing: the fact is kept', async () => {
+  test('that omits a fact loses nothing: the fact is stored', async () => {
     const { memory, model, scope, store } = await withKnown();
     model.reply(operations());
     await memory.ingest({ scope, source: { id: 'new' }, memories: ['The user drinks cocoa.'], wait: true });
@@ -350,8 +350,8 @@ describe('the answer of the model', () => {
   });
 });
 
-describe('a source is added only to a memory that says what it says', () => {
-  test('so what a memory with a key has said before is a fact of its own', async () => {
+describe('a source is added only to a memory with the same statement', () => {
+  test('so an earlier statement of a memory with a key is a separate fact', async () => {
     const { memory, clock, scope, store } = setUp({ model: undefined });
     for (const city of ['Paris', 'Berlin']) {
       clock.now += 1000;
@@ -424,7 +424,7 @@ describe('a contradiction', () => {
     expect(likes.filter((one) => asked.includes(`likes ${one}.`))).toEqual(likes.slice(2));
   });
 
-  test('of 100 pairs leaves one that holds; the old one is readable as of then, and can be restored', async () => {
+  test('of 100 pairs leaves one valid memory each; asOf reads the old one, and it can be restored', async () => {
     const { memory, clock, model, scope, store } = setUp({ otherwise: operations() });
     const pairs = Array.from(
       { length: 100 },
@@ -461,7 +461,7 @@ describe('a contradiction', () => {
     expect(await textsOf(store)).toEqual(pairs.map(([red]) => red).toSorted());
   });
 
-  test('is settled at once, also by what was said tomorrow by its clock', async () => {
+  test('takes effect at once, even if a wrong clock dates the statement to tomorrow', async () => {
     const { memory, scope, store } = setUp({ otherwise: operations({ new: 1, op: 'DELETE', existing: [1] }) });
     await memory.ingest({ scope, source: { id: 'a' }, memories: ['The user lives in Paris.'], wait: true });
     const at = new Date(Date.now() + 86_400_000).toISOString();
@@ -472,7 +472,7 @@ describe('a contradiction', () => {
     );
   });
 
-  test('is settled by trust, then by time, then by the number of sources', async () => {
+  test('is decided by trust, then by time, then by the number of sources', async () => {
     const { memory, clock, model, scope, store } = setUp();
     const say = async (text: string, source: { id: string; type: 'explicit' | 'implicit' | 'tool'; at?: string }) => {
       model.reset();
@@ -517,7 +517,7 @@ describe('a contradiction', () => {
   });
 });
 
-test('a memory lasts as long as its longest source says, whatever the time zone', async () => {
+test('a memory expires with its longest source, in any time zone', async () => {
   const { memory, scope, store } = setUp({ model: undefined });
   const times = ['2026-01-01T15:00:00+14:00', '2026-01-01T03:00:00.000Z'];
   for (const [i, expiresAt] of times.entries()) {
@@ -551,7 +551,7 @@ test('a fact and a procedure may have the same key', async () => {
 });
 
 describe('one session', () => {
-  test.each(['home', undefined])('goes back to what another one has replaced, key: %s', async (key) => {
+  test.each(['home', undefined])('can state a fact again that another session replaced, key: %s', async (key) => {
     const { memory, clock, scope, store } = setUp({
       extract: ({ messages }) => messages.map(({ content }) => ({ text: content[0]!.text!, ...(key && { key }) })),
       otherwise: operations({ new: 1, op: 'DELETE', existing: [1] }),
@@ -653,7 +653,7 @@ describe('where a fact comes from', () => {
     expect((await all(store))[0]!.sources).toMatchObject([{ from: 1, to: 2 }]);
   });
 
-  test('decides its trust: what the user asks to remember counts more, what the assistant alone says is not learned', async () => {
+  test('decides its trust: a fact that the user asks to remember counts more, and a fact that only the assistant states is not learned', async () => {
     const { memory, scope, store, reports } = setUp({
       replies: [
         extraction(
@@ -678,7 +678,7 @@ describe('where a fact comes from', () => {
     expect(reports).toMatchObject([{ type: 'committed', changes: { created: 2, ignored: 1 } }]);
   });
 
-  test('what tools answer is read on request alone, apart, and expires after an hour', async () => {
+  test('outputs of tools are read only on request, separately, and their facts expire after an hour', async () => {
     const messages = [
       user('Where is my order?'),
       { role: 'tool' as const, content: [{ toolResponse: { name: 'order', output: 'canary shipped' } }] },
@@ -700,7 +700,7 @@ describe('where a fact comes from', () => {
       expiresAt: '2026-01-01T01:00:00.000Z',
       sources: [{ type: 'tool', trust: 0.3 }],
     });
-    // A person who says the same makes it last, until that is forgotten.
+    // If a person states the same fact, it no longer expires, until the person's statement is forgotten.
     await on.memory.create({ scope: on.scope, source: { id: 'ada' }, memory: told!.text });
     expect((await all(on.store))[0]!.expiresAt).toBeUndefined();
     expect(await on.memory.forgetSource({ scope: on.scope, source: 'ada' })).toMatchObject({ regenerated: 1 });
@@ -710,7 +710,7 @@ describe('where a fact comes from', () => {
     expect(await all(on.store)).toEqual([]);
   });
 
-  test('what tools answer about an app holds for an hour from its approval', async () => {
+  test('a tool’s fact about an app is valid for an hour after its approval', async () => {
     const text = 'The shop opens at nine.';
     const { memory, clock } = setUp({
       app: true,
@@ -730,7 +730,7 @@ describe('where a fact comes from', () => {
 });
 
 describe('branches', () => {
-  test('share what was read before they part, and what an abandoned one taught can be withdrawn', async () => {
+  test('share the messages before they separate, and facts of an abandoned branch can be forgotten', async () => {
     const { memory, scope, store } = setUp({
       otherwise: operations(),
       extract: ({ messages }) => messages.flatMap(({ role, content }) => (role === 'user' ? content[0]!.text! : [])),
@@ -756,7 +756,7 @@ describe('branches', () => {
   });
 });
 
-test('of a fact that is said again and again the last time counts, also after a hundred', async () => {
+test('the last time of a repeated fact counts, even after a hundred times', async () => {
   const { memory, clock, scope, store } = setUp({ model: undefined });
   for (const day of range(0, 130)) {
     clock.now += DAY;
@@ -786,14 +786,14 @@ test('the least trusted source goes when a memory has too many', async () => {
   expect(kept!.sources).toHaveLength(100);
 });
 
-test('what a person asks to remember is kept, although the model finds it not worth keeping', async () => {
+test('a fact that a person asks to remember is stored, even if the model finds it not worth keeping', async () => {
   const { memory, scope, store } = setUp({ otherwise: operations({ new: 1, op: 'NOOP' }) });
   await memory.create({ scope, memory: 'The user likes tea.' });
   await memory.create({ scope, memory: 'The user likes green tea.' });
   expect(await textsOf(store)).toHaveLength(2);
 });
 
-test('a message that is kept word for word stays as it is when a fact about the same comes', async () => {
+test('a verbatim message is not changed by a later fact about the same subject', async () => {
   const update = operations({ new: 1, op: 'UPDATE', existing: [1], text: 'Anna likes Rome and has moved there.' });
   const { memory, scope, store } = setUp({ otherwise: update });
   await memory.ingest({

@@ -2,13 +2,13 @@ import type { MemoryManager } from '../../../src/memory/manager.ts';
 import type { MemoryExtractor } from '../../../src/memory/types.ts';
 import { memoryScope } from '../../../src/memory/scopes.ts';
 
-/** Each message is a fact. */
+/** Extracts each message as a fact. */
 export const echoTexts: MemoryExtractor = ({ messages }) => messages.map(({ content: [part] }) => part!.text!);
 
 /**
- * So many sources say the same at once; two in three state it, the others are read.
+ * Many sources state the same fact at once: two thirds as facts, the others in messages.
  *
- * @throws Error when one of them is not counted.
+ * @throws Error if a source is not counted.
  */
 export async function corroborate(memory: MemoryManager, name: string, times: number): Promise<void> {
   const scope = memoryScope({ scope: 'user', appName: 'chat', userId: 'user0' });

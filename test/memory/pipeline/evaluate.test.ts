@@ -1,10 +1,10 @@
-/** Measuring the extraction, and tasks that need a memory. */
+/** `evaluate` measures the extraction, `evaluateTasks` tasks that need a memory. */
 import { GenkitError } from 'genkit';
 import { defineAgent, InMemorySessionStore } from 'genkitx-agents';
 import { describe, expect, test, vi } from 'vitest';
 import { extraction, model as said, range, setUp, PATIENT, textsOf, user } from './support.ts';
 
-test('evaluate tells precision, recall and F1 of the extraction', async () => {
+test('evaluate returns precision, recall and F1 of the extraction', async () => {
   const { memory, store } = setUp({
     replies: [extraction('The user likes tea.', 'The user is tall.'), extraction('The user has a dog.')],
   });
@@ -24,7 +24,7 @@ test('evaluate tells precision, recall and F1 of the extraction', async () => {
   expect((await store.listScopes()).items).toEqual([]);
 });
 
-test('evaluate sends the model what ingest sends', async () => {
+test('evaluate sends the same prompts to the model as ingest', async () => {
   const { memory, model, scope } = setUp({
     otherwise: extraction(),
     redact: (text) => text.replaceAll('ada@example.org', '[EMAIL_1]'),
@@ -106,7 +106,7 @@ describe('evaluateTasks', () => {
     reference: 'Oslo',
   };
 
-  /** An agent that answers what was placed before the question, and an evaluator that looks for the reference. */
+  /** An agent that answers with the text before the question, and an evaluator that searches the answer for the reference. */
   function withAgent(options: Parameters<typeof setUp>[0] = {}) {
     const set = setUp({ model: undefined, extract: 'verbatim', ...options });
     const echo = 'echo';
@@ -223,7 +223,7 @@ describe('evaluateTasks', () => {
   });
 
   test.each([{ score: 0.9 }, { score: 'good' }, { score: true, status: 'UNKNOWN' }])(
-    'takes %j for no result, and says what is missing',
+    'treats %j as no result, and reports the missing status',
     async (evaluation) => {
       const { ai, memory, answer } = withAgent();
       ai.defineEvaluator({ name: 'vague', displayName: 'vague', definition: 'vague' }, async ({ testCaseId }) => ({
@@ -231,15 +231,17 @@ describe('evaluateTasks', () => {
         evaluation: evaluation as { score: boolean },
       }));
       const run = memory.evaluateTasks({ tasks: [paris], answer, evaluator: 'vague' });
-      await expect(run).rejects.toThrow('let it set a status');
+      await expect(run).rejects.toThrow('Let it set a status');
     },
   );
 
-  test('touches no user that is not its own', async () => {
+  test('changes no other users', async () => {
     const { memory, scope, store, answer } = withAgent({ userId: () => 'ada' });
     await memory.ingest({ scope, source: { id: 's' }, messages: [user('I love tea.')], wait: true });
     const run = memory.evaluateTasks({ tasks: [paris], answer, evaluator: judge });
-    await expect(run).rejects.toThrow('The manager\'s userId must contain auth.uid of the context; it is "ada".');
+    await expect(run).rejects.toThrow(
+      'The manager\'s userId must return a text that contains auth.uid of the context; it returned "ada".',
+    );
     expect(await textsOf(store)).toEqual(['I love tea.']);
   });
 

@@ -1,4 +1,4 @@
-/** What becomes of jobs when the model, a worker or the queue fails. */
+/** Jobs when the model, a worker or the queue fails. */
 import { GenkitError } from 'genkit';
 import { logger } from 'genkit/logging';
 import { InMemoryMemoryStore, memoryManager, processMemoryJobs } from 'genkitx-agents/memory';
@@ -20,7 +20,7 @@ describe('a job that fails', () => {
     [0, 1000],
     [0.5, 2000],
     [1, 3000],
-  ])('waits by chance: with the random number %d for %d ms', async (random, wait) => {
+  ])('waits a random time: with the random number %d, %d ms', async (random, wait) => {
     const { memory, clock, scope } = setUp({ otherwise: fails, worker: false, random: () => random });
     await memory.ingest({ scope, source, messages });
     await processMemoryJobs(memory);
@@ -28,7 +28,7 @@ describe('a job that fails', () => {
     expect(Date.parse(job!.dueAt) - clock.now).toBe(wait);
   });
 
-  test('is tried five times, later each time, and goes to the dead letters; replayed it is done', async () => {
+  test('is tried five times, with longer waits, and is then dead; after a replay it is done', async () => {
     const { memory, model, clock, reports, scope, store } = setUp({ otherwise: fails, worker: false });
     await memory.ingest({ scope, source, messages });
     const waits: number[] = [];
@@ -59,7 +59,7 @@ describe('a job that fails', () => {
     expect(await memory.jobs.list()).toEqual([]);
   });
 
-  test('or is enqueued while a caller waits for another of its scope, is carried out after that', async () => {
+  test('or is enqueued while a caller waits for another job of its scope, runs after that', async () => {
     let goOn!: () => void;
     const mayGoOn = new Promise<void>((resolve) => (goOn = resolve));
     const read: string[] = [];
@@ -78,7 +78,7 @@ describe('a job that fails', () => {
     expect(await memory.ingest({ scope, source: { id: 'b' }, messages: [user('Second.')] })).toMatchObject({
       status: 'queued',
     });
-    // The background has found the scope taken.
+    // The background worker has found the scope busy.
     await until(() => looks.mock.calls.length > 0);
     goOn();
     expect(await first).toMatchObject({ status: 'committed' });
@@ -117,7 +117,7 @@ describe('a job that fails', () => {
     },
   );
 
-  test('and is discarded leaves the messages of another dead job to that', async () => {
+  test('and is discarded does not mark the messages of another dead job as read', async () => {
     let isDown = true;
     const { memory, scope, store } = setUp({
       model: undefined,
@@ -137,7 +137,7 @@ describe('a job that fails', () => {
     expect(await memory.ingest({ scope, source, messages: talk })).toMatchObject({ status: 'known' });
   });
 
-  test('after a first commit keeps no message twice: in each attempt it has the same id', async () => {
+  test('after a first commit stores no message twice: the id is the same in each attempt', async () => {
     const ids = async (): Promise<string[]> => {
       const { memory, scope } = setUp({ model: undefined, extract: 'verbatim' });
       await memory.ingest({ scope, source, messages: ['One.', 'One.', 'Two.'].map(user), wait: true });
@@ -184,7 +184,7 @@ describe('a job that fails', () => {
     const talk = ['One.', 'Two.', 'Three.'].map(user);
     await memory.ingest({ scope, source, messages: talk });
     const [job] = (await memory.store.listJobs()).items;
-    // The second message counts as read: a branch of the conversation that was discarded.
+    // The second message counts as read, from a discarded branch of the conversation.
     const input = job!.input as unknown as LearnInput;
     const second = rangePart(input.range, { from: 1, to: 2 });
     const note = { version: 1, ranges: [second], seen: [] };
@@ -195,7 +195,7 @@ describe('a job that fails', () => {
     expect(await memory.jobs.list()).toEqual([]);
   });
 
-  test('and is dead can be discarded: nothing of it is left, and its messages are not learned later', async () => {
+  test('and is dead can be discarded: it leaves no data, and its messages are not learned later', async () => {
     const limits = { maxAttempts: 1 };
     const { memory, model, scope, store } = setUp({ replies: [fails], limits, worker: false });
     await memory.ingest({ scope, source, messages });
@@ -223,7 +223,7 @@ describe('a job that fails', () => {
       if (++calls === 1) fails();
       return { embeddings: input.map(() => ({ embedding: [1, 0] })) };
     });
-    // More than one job takes: the first one dies, the second is done.
+    // Too many messages for one job: the first job dies, the second is done.
     const memories = Array.from({ length: 40 }, (_, i) => `Fact${i} is about topic${i}.`);
     const facts = { scope, source, memories, wait: true } as const;
     expect(await memory.ingest(facts)).toMatchObject({ status: 'failed' });
@@ -316,7 +316,7 @@ describe('a job that fails', () => {
       const bob = memory.scopeFor('user', { context: { auth: { uid: 'bob' } } });
       await memory.ingest({ scope, source, messages, wait: true });
       await backOff({ memory, clock });
-      // Its second attempt has failed, so it waits for 20 ms; the job of the other scope waits for 10 ms.
+      // The second attempt has failed, so the job waits for 20 ms; the job of the other scope waits for 10 ms.
       await memory.ingest({ scope: bob, source, messages, wait: true });
       for (let i = 0; i < 2; i++) {
         clock.now += 10;
@@ -326,7 +326,7 @@ describe('a job that fails', () => {
       expect(await memory.jobs.list()).toEqual([]);
     });
 
-    test('leaves a job behind it in the queue: the answer is that it is queued, and both are done later', async () => {
+    test('blocks the next job of its scope: the status is queued, and both are done later', async () => {
       const { memory, ai, clock, scope, store } = setUp({
         replies: [fails, extraction(window)],
         limits,
@@ -366,7 +366,7 @@ describe('a job that fails', () => {
     expect(await textsOf(store)).toHaveLength(1);
   });
 
-  test('members that are null count as absent, and so does data that no topic has a schema for', async () => {
+  test('null members are ignored, and so is data without a schema in a topic', async () => {
     const window = 'The user prefers a window seat.';
     const { memory, model, scope, store } = setUp({
       summary: true,
@@ -429,7 +429,7 @@ test.each<[string, () => void]>([
     },
   ],
   ['rejects', () => Promise.reject(new Error('The listener is broken.'))],
-])('an onReport that %s is logged, and the next job is worked on', async (_, onReport) => {
+])('an onReport that %s is logged, and the next job runs', async (_, onReport) => {
   const error = vi.spyOn(logger, 'error').mockImplementation(() => {});
   onTestFinished(() => error.mockRestore());
   const { memory, scope, store } = setUp({ extract: echoTexts, onReport });
@@ -448,7 +448,7 @@ test('an isSuccess that does not answer fails the ingest at the timeout, so that
   await memory.close();
 });
 
-test('limits that are undefined have their defaults', async () => {
+test('undefined limits get their defaults', async () => {
   const limits = { timeoutMs: undefined, leaseMs: undefined, maxJobs: undefined };
   const { memory, scope, store } = setUp({ extract: echoTexts, limits, trust: { implicit: undefined } });
   expect(await memory.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'committed' });
@@ -492,7 +492,7 @@ describe('a job whose embedder does not answer', () => {
 });
 
 describe('the queue', () => {
-  test('refuses what is too much, and counts and reports it', async () => {
+  test('refuses jobs above its limit, and counts and reports them', async () => {
     const { memory, reports, scope } = setUp({ worker: false, limits: { maxJobs: 3 } });
     const statuses = [];
     for (let i = 0; i < 5; i++)
@@ -569,7 +569,7 @@ describe('the queue', () => {
     expect(await done).toMatchObject({ status: 'failed' });
   });
 
-  test('what a worker that died has held, and what came behind it, is done by a process that lives on', async () => {
+  test('a surviving process runs the job of a dead worker, and the jobs behind it', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const { memory, ai, clock, store, scope } = setUp({ worker: false });
@@ -580,7 +580,7 @@ describe('the queue', () => {
     expect(await other.ingest({ scope, source: { id: 'session-2' }, messages })).toMatchObject({ status: 'queued' });
     await other.settled();
     expect(await memory.jobs.list()).toHaveLength(2);
-    // Its lease lasts longer than the process waits until it looks again.
+    // The lease lasts longer than the process waits before the next check.
     for (let i = 0; i < 2; i++) {
       clock.now += 60_000;
       await vi.advanceTimersByTimeAsync(60_000);
@@ -591,7 +591,7 @@ describe('the queue', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('a second ingest of what waits in the queue goes on with it, and with wait answers when it is done', async () => {
+  test('a second ingest of queued messages runs their job, and with wait resolves when it is done', async () => {
     const { memory, ai, clock, store, scope } = setUp({ worker: false });
     await memory.ingest({ scope, source, messages });
     const other = memoryManager(ai, { store, now: () => clock.now, extract: () => ['The user waits.'] });
@@ -599,7 +599,7 @@ describe('the queue', () => {
     expect(await textsOf(store)).toEqual(['The user waits.']);
   });
 
-  test('wait answers that a job failed when another worker has buried it', async () => {
+  test('wait returns failed if another worker has marked the job as dead', async () => {
     const { memory, ai, clock, store, scope } = setUp({ worker: false });
     await memory.ingest({ scope, source, messages });
     const { id } = (await store.claimJob({ owner: 'other', leaseMs: 60_000, now: clock.now }))!;
@@ -630,7 +630,7 @@ describe('the queue', () => {
     await until(() => answer !== undefined);
     const list = vi.spyOn(store, 'listJobs');
     const { id } = (await store.claimJob({ owner: 'other', leaseMs: 60_000, now: clock.now + 1_000 }))!;
-    // This process sees that it has lost the job, and waits for the other.
+    // This process notices that it has lost the job, and waits for the other process.
     await vi.waitFor(() => expect(list).toHaveBeenCalled());
     expect(settled).toBe(false);
     await store.changeJob(id, { owner: 'other', to, now: clock.now });
@@ -638,7 +638,7 @@ describe('the queue', () => {
     answer!([]);
   });
 
-  test('wait goes on when a commit was refused, because another worker has taken the job over', async () => {
+  test('wait continues after a refused commit, because another worker has taken the job', async () => {
     let answer: ((facts: string[]) => void) | undefined;
     const { clock, store, memory, scope } = setUp({
       model: undefined,
@@ -690,7 +690,7 @@ describe('the queue', () => {
     expect(await processed).toMatchObject({ done: 0, failed: 0, dead: 0 });
   });
 
-  test('wait answers that a job failed although the store could not note it', async () => {
+  test('wait returns failed even if the store could not store the failure', async () => {
     vi.spyOn(logger, 'warn').mockReturnValue();
     const { store, memory, scope } = setUp({ model: undefined, extract: fails });
     vi.spyOn(store, 'changeJob').mockRejectedValue(new GenkitError({ status: 'UNAVAILABLE', message: 'It is down.' }));
@@ -706,7 +706,7 @@ describe('the queue', () => {
     expect(reports).toMatchObject([{ type: 'failed', error: 'ABORTED: The model was restarted.' }]);
   });
 
-  test('a job whose workers die goes to the dead letters after five', async () => {
+  test('a job is dead after five of its workers have died', async () => {
     const { memory, clock, store, scope, model } = setUp({ worker: false });
     await memory.ingest({ scope, source, messages });
     for (let i = 0; i < 5; i++) {
@@ -719,7 +719,7 @@ describe('the queue', () => {
 });
 
 describe('two workers', () => {
-  test('that had the same job make one effect', async () => {
+  test('that had the same job commit it once', async () => {
     let answer: (() => void) | undefined;
     const isAsked = new Promise<void>((resolve) => (answer = resolve));
     let release: ((reply: string) => void) | undefined;
@@ -736,7 +736,7 @@ describe('two workers', () => {
     await memory.ingest({ scope, source, messages });
     const slow = processMemoryJobs(memory);
     await isAsked;
-    // The first worker sleeps, and its lease runs out.
+    // The first worker sleeps, and its lease expires.
     clock.now += 60_001;
     const other = memoryManager(ai, { store, model: model.name, now: () => clock.now });
     expect(await processMemoryJobs(other)).toMatchObject({ done: 1 });
@@ -779,7 +779,7 @@ test.each(['removes', 'forgets'])(
     commits.mockImplementation(async (...args) => {
       const answer = await commit(...args);
       if (!args[1].some(({ op }) => op === 'put')) return answer;
-      // This worker stands still after its first commit until its lease has run out.
+      // This worker stops after its first commit until its lease has expired.
       commits.mockRestore();
       clock.now += 120_000;
       expect(await processMemoryJobs(other)).toMatchObject({ done: 1 });
@@ -796,7 +796,7 @@ test.each(['removes', 'forgets'])(
   },
 );
 
-test('the messages of a manager that keeps each are kept once, also when the second commit fails', async () => {
+test('a verbatim manager stores each message once, even if the second commit fails', async () => {
   const { ai, memory, store, scope, clock } = setUp({ extract: 'verbatim', embedder: 'vectors' });
   let calls = 0;
   ai.defineEmbedder({ name: 'vectors' }, async (input) => {

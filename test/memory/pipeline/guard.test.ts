@@ -1,4 +1,4 @@
-/** What is kept out: by consent, by redaction, by the guards; and scopes that were not minted. */
+/** Protection by consent, redaction and guards; and values that are not scopes. */
 import { z, type MessageData } from 'genkit';
 import { LANGUAGES } from '../../../src/memory/pipeline/guard/poison-languages.ts';
 import { poisonReason, poisonReasonOfSteps } from '../../../src/memory/pipeline/guard/poison.ts';
@@ -44,7 +44,7 @@ describe('consent', () => {
     expect(reports).toMatchObject([{ type: 'no-consent', sourceId: 'session-1' }]);
   });
 
-  test('that is withdrawn while the model works is looked at again before the commit', async () => {
+  test('is checked again before the commit, because it may be withdrawn while the model works', async () => {
     const { memory, reports, scope, store } = setUp({
       otherwise: async () => {
         await memory.consent.set(scope, 'off');
@@ -57,7 +57,7 @@ describe('consent', () => {
     expect(reports.map(({ type }) => type)).toEqual(['no-consent']);
   });
 
-  test('that is withdrawn in the middle of a large job leaves nothing of what was not kept yet', async () => {
+  test('that is withdrawn in the middle of a large job removes the candidates that are not stored yet', async () => {
     const { memory, scope, store } = setUp({
       replies: [extraction(...Array.from({ length: 75 }, (_, i) => `The user owns book number ${i}.`))],
       otherwise: async () => {
@@ -71,7 +71,7 @@ describe('consent', () => {
     expect(await memory.jobs.list()).toEqual([]);
   });
 
-  test('can be off where nothing was said', async () => {
+  test('can be set to off for an empty scope', async () => {
     const { memory, scope } = setUp({ consent: 'off' });
     expect(await memory.ingest({ scope, source, messages: [user('I like tea.')] })).toMatchObject({
       status: 'refused',
@@ -173,7 +173,7 @@ describe('personal values are replaced before anything is stored', () => {
 });
 
 describe('quarantine', () => {
-  test('keeps a message back with the reason; approved it is learned from, once', async () => {
+  test('stores a message with the reason; when it is approved, it is learned from once', async () => {
     const { memory, model, scope, store } = setUp({
       extract: echoTexts,
     });
@@ -342,7 +342,7 @@ describe('quarantine', () => {
   test('keeps more texts of a job than a commit can hold, in their order', async () => {
     const facts = Array.from({ length: 90 }, (_, i) => ({
       text: `Fact ${i + 10}.`,
-      // 24 kB, of which the rules read nothing.
+      // 24 kB that the rules do not read.
       data: { long: '\u200b'.repeat(8_000) },
     }));
     const { memory, scope } = setUp({ model: undefined, extract: () => facts, guards: [waitsIfMemory] });
@@ -354,7 +354,7 @@ describe('quarantine', () => {
   });
 
   test.each(['message', 'memory'] as const)(
-    'a guard that hangs on a %s keeps it back, and all that follow',
+    'if a guard hangs on a %s, it and all later texts are quarantined',
     async (at) => {
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
       const events: string[] = [];
@@ -456,7 +456,7 @@ test('what load_memory and create_memory answered is not learned again, what oth
 
 describe('poison', () => {
   test(`poison: ${POISON.length} attempts are quarantined, or stored as data that the model is shown in marked lines`, async () => {
-    // The model obeys: it makes a memory of whatever it reads, in its own words.
+    // The model obeys: it makes a memory of every text that it reads, in its own words.
     const { memory, model, scope, store } = setUp({
       learnFromTools: true,
       otherwise: ({ request }) => {
@@ -482,7 +482,7 @@ describe('poison', () => {
       const held = (await memory.quarantine.list({ scope })).some(({ sourceId }) => sourceId === `attempt-${i}`);
       if (!held) passed.push(text);
     }
-    // What is not recognized is data: every line of it is marked, wherever a model reads it.
+    // Texts that are not recognized are data: every line of them is marked in all prompts.
     for (const { messages } of model.requests) {
       for (const { content } of messages) {
         for (const { text = '' } of content) {
@@ -495,7 +495,7 @@ describe('poison', () => {
     }
     expect(passed.filter((text) => !FOREIGN_POISON.includes(text)).length).toBeLessThanOrEqual(2);
     expect(passed.length).toBeGreaterThan(0);
-    // No other scope was written to.
+    // No other scope was written.
     expect((await store.listScopes()).items).toEqual([ID]);
     const kept = (await store.query(ID, { k: 1000 })).items.map((hit) => hit.memory);
     for (const one of kept) expect(one.kind).toBe('declarative');
@@ -508,7 +508,7 @@ describe('poison', () => {
     for (const [i, parts] of DIVIDED_POISON.entries()) {
       await memory.ingest({ scope, source: { id: `attempt-${i}` }, messages: parts.map(user), wait: true });
     }
-    // No rule knows the last one.
+    // No rule recognizes the last text.
     const [unknown] = DIVIDED_POISON.slice(-1);
     const whole = new Set(DIVIDED_POISON.map((parts) => parts.join(' ')));
     expect((await textsOf(store)).filter((text) => whole.has(text))).toEqual([unknown!.join(' ')]);
@@ -688,7 +688,7 @@ describe('the steps of a procedure', () => {
 });
 
 describe('long texts', () => {
-  // Each of the first took four to nine seconds of the processor.
+  // Each of the first tokens used to take four to nine seconds of processor time.
   const tokens = ['bcc:', 'copy.', 'leak-', 'print(', 'send@'];
   const orderTokens = [
     'i and ',
@@ -758,7 +758,7 @@ describe('scopes', () => {
     'bob',
   ];
 
-  test('are minted, never text or data', async () => {
+  test('must be made by the manager or memoryScope, never text or data', async () => {
     const { memory, scope } = setUp();
     const forged = [
       'user:ada',
@@ -791,7 +791,7 @@ describe('scopes', () => {
   });
 
   test.each(['in memory', 'in files'])(
-    'memory fence: operations %s with hostile ids see and change their own scope alone',
+    'memory fence: operations %s with hostile ids read and change only their own scope',
     async (kind) => {
       const random = new Random(seed);
       const folder = temporaryFolder();

@@ -1,4 +1,4 @@
-/** What is learned from messages, once. */
+/** Learning from messages: each message is learned from once. */
 import type { MemoryExtractor } from 'genkitx-agents/memory';
 import { describe, expect, test } from 'vitest';
 import { extraction, ID, model, operations, setUp, textsOf, user } from './support.ts';
@@ -7,7 +7,7 @@ const source = { id: 'session-1', sessionId: 'session-1' };
 const messages = [user('I always want a window seat.'), model('Noted.')];
 
 describe('ingest', () => {
-  test('answers before the model is asked, and the memory is there when the work is settled', async () => {
+  test('resolves before the model is asked; the memory exists when the work has ended', async () => {
     const {
       memory,
       model: asked,
@@ -41,7 +41,7 @@ describe('ingest', () => {
     });
   });
 
-  test('that is not awaited is waited for by settled', async () => {
+  test('settled waits for an ingest that is not awaited', async () => {
     const { memory, scope, store } = setUp({ replies: [extraction('The user prefers a window seat.')] });
     const ingesting = memory.ingest({ scope, source, messages });
     await memory.settled();
@@ -49,7 +49,7 @@ describe('ingest', () => {
     expect(await ingesting).toMatchObject({ status: 'queued' });
   });
 
-  test('of the same messages again changes nothing and asks no model', async () => {
+  test('of the same messages a second time changes nothing and does not ask the model', async () => {
     const { memory, model: asked, scope, store } = setUp({ replies: [extraction('The user prefers a window seat.')] });
     for (let i = 0; i < 5; i++) {
       const { status } = await memory.ingest({ scope, source, messages, wait: true });
@@ -60,7 +60,7 @@ describe('ingest', () => {
     expect(items.map(({ memory: { revision, sources } }) => [revision, sources.length])).toEqual([[1, 1]]);
   });
 
-  test('reads only what came after', async () => {
+  test('reads only new messages', async () => {
     const { memory, model: asked, scope } = setUp({ replies: [extraction(), extraction()] });
     await memory.ingest({ scope, source, messages, wait: true });
     await memory.ingest({ scope, source, messages: [...messages, user('And I eat no nuts.')], wait: true });
@@ -79,7 +79,7 @@ describe('ingest', () => {
   });
 
   test.each([1, 5])(
-    'reads no message again when a long session goes on from an early turn; read every %i turns',
+    'reads no message again if a long session continues from an early turn; read every %i turns',
     async (turns) => {
       const read: string[] = [];
       const extract: MemoryExtractor = ({ messages: given }) => {
@@ -101,7 +101,7 @@ describe('ingest', () => {
     },
   );
 
-  test('asks about what is near, by numbers, and an older fact ceases to hold', async () => {
+  test('asks the model about near memories, by numbers, and an older fact becomes invalid', async () => {
     const {
       clock,
       memory,
@@ -131,7 +131,7 @@ describe('ingest', () => {
   });
 });
 
-test('create states a fact anew each time', async () => {
+test('each call of create adds a source to the fact', async () => {
   const { memory, clock, scope, store } = setUp({ model: undefined });
   const create = async (fact: string | { text: string; key: string }) => {
     clock.now += 1000;

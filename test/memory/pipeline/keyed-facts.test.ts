@@ -1,4 +1,4 @@
-/** Facts of which one holds at a time, by their key. */
+/** Facts with a key: only one fact of each key is valid. */
 import { describe, expect, test } from 'vitest';
 import { all, operations, setUp, textsOf } from './support.ts';
 
@@ -32,7 +32,7 @@ describe('a fact with a key', () => {
     ]);
   });
 
-  test('takes the place of one that has expired, however trusted that was', async () => {
+  test('replaces an expired fact, even a more trusted one', async () => {
     const { memory, clock, scope, store } = setUp({ model: undefined });
     const status = (text: string) => ({ text: `The user is ${text}.`, key: 'status' });
     const expiresAt = new Date(clock.now + 1000).toISOString();
@@ -51,7 +51,7 @@ describe('a fact with a key', () => {
     expect(await textsOf(store)).toEqual(['The user lives in Oslo.']);
   });
 
-  test('has importance, topics, data and schema of the statement that holds', async () => {
+  test('has importance, topics, data and schema of the valid statement', async () => {
     const { memory, clock, scope, store } = setUp({ model: undefined });
     const say = async (members: object, type: 'tool' | 'explicit' = 'explicit') => {
       clock.now += 1000;
@@ -69,7 +69,7 @@ describe('a fact with a key', () => {
     expect(same).toMatchObject({ topics: ['B', 'C'], importance: 1 });
   });
 
-  test('holds again when it is stated after a fact without a key has replaced it, if it is as trusted', async () => {
+  test('is valid again if it is stated after a fact without a key replaced it, with the same trust', async () => {
     const { memory, clock, scope, store } = setUp({ otherwise: operations({ new: 1, op: 'DELETE', existing: [1] }) });
     let count = 0;
     const say = (fact: string | object, type: 'tool' | 'explicit' = 'explicit') => {
@@ -96,7 +96,7 @@ describe('a fact with a key', () => {
 describe('a source that goes back to what it said before', () => {
   const theme = (value: string) => ({ text: `The theme is ${value}.`, key: 'theme' });
 
-  test('is heard, and what it still says counts once', async () => {
+  test('is accepted, and its unchanged statements count once', async () => {
     const { memory, clock, scope, store } = setUp({ model: undefined });
     const say = async (value: string) => {
       clock.now += 1000;
@@ -109,7 +109,7 @@ describe('a source that goes back to what it said before', () => {
     expect(await all(store)).toMatchObject([{ revision: 4, sources: [{ id: 'form' }], confidence: 0.95 }]);
   });
 
-  test('is heard without keys, too', async () => {
+  test('is also accepted without keys', async () => {
     const { memory, clock, scope, store } = setUp({ otherwise: operations({ new: 1, op: 'DELETE', existing: [1] }) });
     for (const city of ['Paris', 'Berlin', 'Paris']) {
       clock.now += 1000;

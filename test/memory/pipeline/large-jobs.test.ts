@@ -1,8 +1,8 @@
-/** What is too large for one commit or one note. */
+/** Results that are too large for one commit or one note. */
 import { describe, expect, test } from 'vitest';
 import { all, extraction, ID, model as says, operations, range, setUp, textsOf, user } from './support.ts';
 
-describe('what is larger than a commit', () => {
+describe('a result that is larger than a commit', () => {
   test('is split, and the model is asked once', async () => {
     const many = Array.from({ length: 75 }, (_, i) => `The user owns book number ${i}.`);
     let fail = true;
@@ -33,7 +33,7 @@ describe('what is larger than a commit', () => {
   test.each([
     [200, 1_800],
     [1_000, 500],
-  ])('and larger than a note is kept as well: %d facts of %d characters', async (count, length) => {
+  ])('and larger than a note is also stored: %d facts of %d characters', async (count, length) => {
     const paragraphs = Array.from({ length: count }, (_, i) => `${i} ${'x'.repeat(length)}`);
     const { memory, scope, store, reports } = setUp({ extract: () => paragraphs, model: undefined });
     await memory.ingest({ scope, source: { id: 's' }, messages: [user('My book: ...')], wait: true });
@@ -42,7 +42,7 @@ describe('what is larger than a commit', () => {
     expect(JSON.stringify((await store.notes(ID, 'pipeline')).notes)).not.toContain('xxx');
   });
 
-  test('and so are facts whose memories have so many sources that a commit can not hold them', async () => {
+  test('is also split if the memories have too many sources for a commit', async () => {
     const { memory, scope, store } = setUp({ model: undefined, worker: false });
     const memories = Array.from({ length: 20 }, (_, i) => `${i} ${'x'.repeat(20_000)}`);
     // 20 memories with 6 sources of 20 kB take 2.4 MB.
@@ -54,7 +54,7 @@ describe('what is larger than a commit', () => {
     expect(kept.map(({ sources }) => sources.length)).toEqual(memories.map(() => 6));
   });
 
-  test('and so are facts that replace more memories than a commit takes', async () => {
+  test('is also split if the facts replace more memories than a commit takes', async () => {
     let replaces = false;
     const { memory, scope, store } = setUp({
       limits: { maxInvalidations: 1_000 },

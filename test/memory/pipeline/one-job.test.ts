@@ -1,4 +1,4 @@
-/** Facts of one job that contradict each other: at most one of them holds. */
+/** Contradicting facts of one job: at most one of them is valid. */
 import type { GenerateRequest } from 'genkit';
 import { describe, expect, test } from 'vitest';
 import { all, extraction, ID, model as says, operations, range, setUp, textsOf, user } from './support.ts';
@@ -13,7 +13,7 @@ function asked({ messages }: GenerateRequest) {
   return { known: texts(known), fresh: texts(fresh) };
 }
 
-/** Answers as the instructions say. Facts with the same words before the last contradict each other. */
+/** Answers according to the instructions. Facts that differ only in the last word contradict each other. */
 function decide(request: GenerateRequest): object[] {
   const { known, fresh } = asked(request);
   const subject = (text: string) => text.slice(0, text.lastIndexOf(' '));
@@ -24,7 +24,7 @@ function decide(request: GenerateRequest): object[] {
   });
 }
 
-/** A model that extracts each message of the user as a fact, and decides. */
+/** A model that extracts each message of the user as a fact, and decides about contradictions. */
 function setUpDeciding(options: Parameters<typeof setUp>[0] = {}) {
   return setUp({
     otherwise: ({ request }) => {
@@ -123,7 +123,7 @@ describe('two facts that replace the same memory', () => {
   test.each([
     ['the second replaces it', replace(2)],
     ['the second repeats it', { new: 2, op: 'NOOP', existing: [1] }],
-  ])('contradict each other, so the later one holds: %s', async (_, second) => {
+  ])('contradict each other, so the later one is valid: %s', async (_, second) => {
     const answer = [replace(1), second];
     const { memory, clock, store, scope } = await inRome(answer, answer);
     expect(await textsOf(store)).toEqual([home('Porto')]);

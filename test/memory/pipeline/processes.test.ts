@@ -1,4 +1,4 @@
-/** Workers in several processes, some of which are killed. */
+/** Workers in several processes. Some of them are killed. */
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -44,9 +44,9 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 /**
- * What a worker says next.
+ * Returns the next message of a worker.
  *
- * @throws Error when it ends without a word.
+ * @throws Error if the worker ends without a message.
  */
 async function wordOf(worker: ChildProcess): Promise<'asked' | 'done'> {
   const ended = once(worker, 'exit').then(() => Promise.reject(new Error('A worker has ended without a word.')));
@@ -110,7 +110,7 @@ test(`memory once: kills of workers whose model fails in 30 % of calls lose noth
   for (let i = 0; i < kills; i++) {
     const before = calls();
     const wanted = before + 1 + random.below(6);
-    // A moment of the work, not of the clock: so many more readings.
+    // Waits for a number of readings, not for a time.
     await vi.waitUntil(() => calls() >= wanted, { interval: 2 });
     const victim = random.below(workers.length);
     await kill(workers[victim]!);
@@ -155,7 +155,7 @@ test(`memory once: kills of workers whose model fails in 30 % of calls lose noth
   expect(Math.max(...applied.values())).toBe(1);
   expectNoGap(new Set([...applied.keys(), ...buried]), kills);
 
-  // Replayed, dead letters bring what is missing, and nothing a second time.
+  // After a replay of the dead jobs, each message is learned exactly once.
   for (const { id } of dead) await memory.jobs.replay(id);
   await drain();
   const replayed = await appliedTimes();
@@ -165,7 +165,7 @@ test(`memory once: kills of workers whose model fails in 30 % of calls lose noth
   await store.close();
 });
 
-/** Of each source, every message up to the last one that is there. */
+/** The expected messages: for each source, every message up to the last stored one. */
 function expectNoGap(keys: ReadonlySet<string>, least: number): void {
   expect(keys.size).toBeGreaterThan(least);
   const ends = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** What `prune` removes and keeps. */
+/** The memories that `prune` removes and keeps. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,7 +34,7 @@ describe('prune', () => {
   });
 
   test.each([undefined, null, ''])(
-    'refuses %j in place of a scope: without one it would be about all users',
+    'refuses %j as a scope, because without a scope it would prune all users',
     async (scope) => {
       const { memory, store } = await three();
       const none = { scope: scope as never };
@@ -55,7 +55,7 @@ describe('prune', () => {
     expect(await textsOf(store)).toEqual(['Something else entirely.', 'The first fact.', 'The third matter.']);
   });
 
-  test('keeps what another process has used, which works on no jobs', async () => {
+  test('keeps memories that another process used, even if that process runs no jobs', async () => {
     const { memory: worker, scope, store, clock } = await three();
     const { memory: web } = setUp({ model: undefined, store, worker: false, now: () => clock.now });
     const { memories } = await web.search({ scope, query: 'first fact' });
@@ -67,7 +67,7 @@ describe('prune', () => {
     expect(await textsOf(store)).toEqual(['Something else entirely.', 'The first fact.', 'The third matter.']);
   });
 
-  test('keeps what was used after other used memories were removed', async () => {
+  test('keeps used memories after other used memories were removed', async () => {
     const { memory, scope, store, clock } = setUp({ model: undefined });
     const memories = Array.from({ length: 12 }, (_, i) => `Number${i} is about topic${i}.`);
     await memory.ingest({ scope, source: { id: 'a' }, memories, wait: true });
@@ -83,7 +83,7 @@ describe('prune', () => {
     expect(left.map(({ lastUsedAt }) => lastUsedAt)).toEqual(Array(2).fill(new Date(clock.now).toISOString()));
   });
 
-  test('writes the use of a memory once a day, and forgets the uses that it does not write', async () => {
+  test('stores the use of a memory once a day, and drops the uses that it does not store', async () => {
     const { memory, scope, store, clock } = setUp({ model: undefined });
     const ingest = (id: string, ...memories: string[]) =>
       memory.ingest({ scope, source: { id }, memories, wait: true });
@@ -94,7 +94,7 @@ describe('prune', () => {
     const fresh = (await store.query(ID)).items.map((hit) => hit.memory.id).filter((id) => id !== old.id);
     const useAll = async (source: string) => {
       memory.noteUse(scope, [...fresh, old.id]);
-      // A commit looks at ten uses.
+      // A commit checks ten uses.
       for (const part of ['a', 'b']) await ingest(`${source}${part}`, `Another${source}${part} came.`);
     };
     const revisions = async (...ids: string[]) => (await store.get(ID, ids)).map(({ revision }) => revision);
@@ -110,7 +110,7 @@ describe('prune', () => {
     expect(await revisions(old.id, ...fresh)).toEqual([3, ...fresh.map(() => 2)]);
   });
 
-  test('by age removes what is used, unless a source was added', async () => {
+  test('by age removes used memories, unless a source was added', async () => {
     const { memory, scope, store, clock } = await three();
     const ids = (await store.query(ID)).items.map((hit) => hit.memory.id);
     await memory.ingest({ scope, source: { id: 'again' }, memories: ['The second thing.'], wait: true });
@@ -187,7 +187,7 @@ describe('prune', () => {
     const commit = store.commit.bind(store);
     const outcomes: string[] = [];
     vi.spyOn(store, 'commit').mockImplementation(async (...args) => {
-      // The second and the last removal come too late once each.
+      // Another commit comes first, once before the second removal and once before the last.
       if (outcomes.length === 1 || outcomes.length === 3) await other.commit(ID, [draftOf(`new${outcomes.length}`)]);
       try {
         const result = await commit(...args);
@@ -204,7 +204,7 @@ describe('prune', () => {
     expect(await textsOf(store)).toEqual([]);
   });
 
-  test('refuses what is no policy', async () => {
+  test('refuses an invalid policy', async () => {
     const { memory } = setUp();
     await expect(memory.prune({ maxAge: 1 } as object)).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
   });

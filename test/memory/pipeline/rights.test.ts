@@ -1,4 +1,4 @@
-/** What can be seen, removed, forgotten, exported and erased. */
+/** Listing, removing, forgetting, exporting and erasing memories. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GenkitError, z } from 'genkit';
@@ -39,7 +39,7 @@ function putOf(i: number) {
 }
 
 describe('list and remove', () => {
-  test('list the memories that hold, the last changed first, in pages; the others on request', async () => {
+  test('list the valid memories, the last changed first, in pages; the others on request', async () => {
     const { memory, scope, clock, store } = await livingIn('Paris', 'Berlin');
     for (const thing of ['tea', 'jazz']) {
       clock.now += 1000;
@@ -54,7 +54,7 @@ describe('list and remove', () => {
     await expect(memory.list({ scope, limit: 0 })).rejects.toThrow(/limit.* from 1 to 1000/);
   });
 
-  test('remove leaves nothing of a memory; what it had replaced does not hold again, and nothing is learned again', async () => {
+  test('remove leaves nothing of a memory; the memory that it replaced stays invalid, and nothing is learned again', async () => {
     const { memory, scope, store, idOf } = await livingIn('Paris', 'Berlin');
     const id = idOf('Berlin');
     await memory.remove({ scope, id });
@@ -65,7 +65,7 @@ describe('list and remove', () => {
     await expect(memory.remove({ scope, id })).rejects.toMatchObject({ status: 'NOT_FOUND' });
   });
 
-  test('remove takes the profile along, which the next fact makes anew', async () => {
+  test('remove also removes the profile, which is made again with the next fact', async () => {
     const { memory, scope, model } = setUp({
       profile: z.object({ drink: z.string().optional() }),
       replies: [JSON.stringify({ drink: 'tea' }), JSON.stringify({ drink: 'rum' })],
@@ -82,7 +82,7 @@ describe('list and remove', () => {
 });
 
 describe('restore', () => {
-  test('ends the memory that holds in its place, after several replacements and back again', async () => {
+  test('ends its successor, after several replacements and back again', async () => {
     const { memory, scope, store, idOf } = await livingIn('Paris', 'Berlin', 'Rome');
     for (const city of ['Paris', 'Berlin', 'Rome', 'Berlin', 'Paris']) {
       await memory.restore({ scope, id: idOf(city) });
@@ -99,14 +99,14 @@ describe('restore', () => {
     expect(await textsOf(store)).toEqual(['The user lives in Paris.']);
   });
 
-  test('ends the memory that holds, also after one between them was removed', async () => {
+  test('ends the valid successor, even if a memory between them was removed', async () => {
     const { memory, scope, store, idOf } = await livingIn('Rome', 'Oslo', 'Graz');
     await memory.remove({ scope, id: idOf('Oslo') });
     await memory.restore({ scope, id: idOf('Rome') });
     expect(await textsOf(store)).toEqual(['The user lives in Rome.']);
   });
 
-  test('takes the profile and the summary along', async () => {
+  test('also removes the profile and the summary', async () => {
     const { memory, scope, store, idOf } = await livingIn('Paris', 'Berlin');
     const note = (key: string) => ({ op: 'note', kind: NOTES.derived, key, value: 'Berlin' }) as const;
     await store.commit(ID, [note('profile'), note('summary')]);
@@ -115,7 +115,7 @@ describe('restore', () => {
     expect([await memory.profile({ scope }), await memory.summary({ scope })]).toEqual([undefined, undefined]);
   });
 
-  test('gives the confidence that the sources and the outcomes give', async () => {
+  test('computes the confidence from the sources and the outcomes', async () => {
     const { memory, scope, store, idOf } = await livingIn('Paris', 'Berlin');
     const confidenceOf = async (city: string) => (await store.get(ID, [idOf(city)]))[0]!.confidence;
     expect(await confidenceOf('Paris')).toBe(0.475);
@@ -126,7 +126,7 @@ describe('restore', () => {
     expect([await confidenceOf('Paris'), await confidenceOf('Berlin')]).toEqual([0.475, contradicted]);
   });
 
-  test('of two memories that one has replaced makes both hold', async () => {
+  test('of two memories that one memory replaced makes both valid', async () => {
     const { memory, model: scripted, clock, scope, store } = setUp({ otherwise: operations() });
     const drinks = ['The user drinks coffee.', 'The user drinks tea.'];
     await memory.ingest({ scope, source: { id: 'a' }, memories: drinks, wait: true });
@@ -140,7 +140,7 @@ describe('restore', () => {
     expect(await textsOf(store)).toEqual(drinks);
   });
 
-  test('refuses a memory that holds, and one that is unknown', async () => {
+  test('refuses a valid memory and an unknown id', async () => {
     const { memory, scope, idOf } = await livingIn('Paris');
     await expect(memory.restore({ scope, id: idOf('Paris') })).rejects.toMatchObject({
       status: 'FAILED_PRECONDITION',
@@ -151,7 +151,7 @@ describe('restore', () => {
 });
 
 describe('forgetSource', () => {
-  test('leaves no canary of the source in 100 blended memories, and what other sources support', async () => {
+  test('leaves no text of the source in 100 mixed memories, and keeps what other sources state', async () => {
     const folder = temporaryFolder();
     const { memory, model, clock, scope, store } = setUp({
       store: new FileMemoryStore(folder),
@@ -217,7 +217,7 @@ describe('forgetSource', () => {
     const { memories } = await memory.search({ scope, query: 'canary' });
     expect(memories).toEqual([]);
     expect(await memory.profile({ scope })).toBeUndefined();
-    // What is learned afterwards is welcome.
+    // Learning continues afterwards.
     model.reset();
     expect(
       await memory.ingest({ scope, source: { id: 'bad' }, memories: ['The user plays chess.'], wait: true }),
@@ -226,7 +226,7 @@ describe('forgetSource', () => {
     await memory.settled();
   });
 
-  test('of snapshots that are undefined is refused: it would forget the whole source', async () => {
+  test('with snapshotIds: undefined is refused, because it would forget the whole source', async () => {
     const { memory, scope, store } = setUp({ model: undefined });
     await memory.create({ scope, source: { id: 'a' }, memory: 'The user likes tea.' });
     const options = { scope, source: 'a', snapshotIds: undefined } as unknown as {
@@ -237,7 +237,7 @@ describe('forgetSource', () => {
     expect(await textsOf(store)).toEqual(['The user likes tea.']);
   });
 
-  test('of several sources at once brings none of them back', async () => {
+  test('of several sources at once makes none of their memories valid again', async () => {
     const { memory, scope, store } = setUp({ model: undefined });
     const sources = ['a', 'b', 'c', 'd'];
     for (const id of sources) await memory.create({ scope, source: { id }, memory: 'The user likes tea.' });
@@ -245,7 +245,7 @@ describe('forgetSource', () => {
     expect((await store.query(ID)).items).toMatchObject([{ memory: { sources: [{ id: 'd' }] } }]);
   });
 
-  test('brings back what the source had replaced', async () => {
+  test('makes the memories valid again that the source had replaced', async () => {
     const { memory, clock, scope, store } = setUp({ otherwise: operations({ new: 1, op: 'DELETE', existing: [1] }) });
     await memory.ingest({ scope, source: { id: 'a' }, memories: ['The user lives in Paris.'], wait: true });
     clock.now += 1000;
@@ -255,7 +255,7 @@ describe('forgetSource', () => {
     expect(await textsOf(store)).toEqual(['The user lives in Paris.']);
   });
 
-  test('brings back one of those that contradict each other: the most trusted, then the latest', async () => {
+  test('makes one of several contradicting memories valid again: the most trusted, then the latest', async () => {
     const { memory, clock, scope, store } = setUp({ otherwise: operations({ new: 1, op: 'DELETE', existing: [1] }) });
     const say = async (id: string, type: 'implicit' | 'explicit', city: string) => {
       clock.now += 1000;
@@ -271,7 +271,7 @@ describe('forgetSource', () => {
     expect(await textsOf(store)).toEqual(['The user lives in Paris.']);
   });
 
-  test('brings back more than one commit can write, and keeps the ids of what is made again', async () => {
+  test('makes more memories valid again than one commit can write, and keeps their ids', async () => {
     const { memory, scope, store } = setUp({
       otherwise: ({ request }) => {
         const [, facts] = request.messages.at(-1)!.content[0]!.text!.split('New facts:');
@@ -323,7 +323,7 @@ describe('forgetSource', () => {
     expect(await textsOf(store)).toEqual(['The user lives in Berlin.']);
   });
 
-  test('leaves ended what the source had replaced, if that was replaced as well', async () => {
+  test('keeps a memory invalid if another memory had also replaced it', async () => {
     const { memory, scope, store } = await livingIn('Paris', 'Berlin', 'Rome');
     expect(await memory.forgetSource({ scope, source: 'Berlin' })).toMatchObject({ removed: 1, reinstated: 0 });
     expect(await textsOf(store)).toEqual(['The user lives in Rome.']);
@@ -332,7 +332,7 @@ describe('forgetSource', () => {
   });
 
   test.each([1, 40])(
-    'and remove let nothing come back through the summary of a running job with %d facts',
+    'and remove bring nothing back through the summary of a running job with %d facts',
     async (count) => {
       for (const isForgotten of [true, false]) {
         let change: (() => Promise<unknown>) | undefined;
@@ -365,7 +365,7 @@ describe('forgetSource', () => {
     },
   );
 
-  test('ends a job that is being worked on, and its messages do not come back', async () => {
+  test('ends a running job, and its messages are not learned again', async () => {
     let asked: (() => void) | undefined;
     const isAsked = new Promise<void>((resolve) => (asked = resolve));
     const { memory, scope, store } = setUp({
@@ -393,7 +393,7 @@ describe('forgetSource', () => {
   });
 });
 
-test('forgetSource needs no model: if it fails, it is not asked again, and the statements that are left stand side by side', async () => {
+test('forgetSource needs no model: if the model fails, it is not asked again, and the remaining statements are listed one after the other', async () => {
   const warn = vi.spyOn(logger, 'warn').mockImplementation(() => {});
   onTestFinished(() => warn.mockRestore());
   const drinks = ['tea', 'rum'];
@@ -426,7 +426,7 @@ test('forgetSource needs no model: if it fails, it is not asked again, and the s
   expect(warn.mock.calls.flat().join()).toContain('The model is down.');
 });
 
-test('forgetSource tries a commit again, and no error of the embedder, whatever its status', async () => {
+test('forgetSource repeats a refused commit, but not a failed call of the embedder, with any status', async () => {
   const { ai, memory, scope } = setUp({ model: undefined, embedder: 'aborting' });
   let isDown = false;
   let calls = 0;
@@ -461,7 +461,7 @@ test('forgetSource leaves the data of the strongest source, and no contradiction
   expect(await known()).toEqual([{ amount: 500 }, 0.9]);
 });
 
-test('forgetSource waits for the worker of another process that has taken the job over', async () => {
+test('forgetSource waits for the worker of another process that has taken the job', async () => {
   const judging: (() => void)[] = [];
   const guards = [() => new Promise<undefined>((resolve) => judging.push(() => resolve(undefined)))];
   const store = new InMemoryMemoryStore();
@@ -481,7 +481,7 @@ test('forgetSource waits for the worker of another process that has taken the jo
   expect(await memory.jobs.list()).toEqual([]);
 });
 
-test('forgetSource ends a job of several commits, whose worker stood still between them past its lease', async () => {
+test('forgetSource ends a job of several commits whose worker stopped between them until its lease had expired', async () => {
   const store = new InMemoryMemoryStore();
   const extract = () => range(0, 45).map((i) => `The user likes canary ${i}.`);
   const { memory, scope, clock } = setUp({ model: undefined, store, extract });
@@ -509,7 +509,7 @@ test('forgetSource ends a job of several commits, whose worker stood still betwe
 describe('forgetSource in another process', () => {
   const facts = range(0, 30).map((i) => `The user keeps canary ${i} in room ${i}.`);
 
-  /** A manager whose work stands still at its first call of `pause`, and another one for the same store. */
+  /** A manager whose work stops at its first call of `pause`, and another manager for the same store. */
   function setUpTwo(options: (pause: () => Promise<void>) => Parameters<typeof setUp>[0]) {
     let resume: (() => void) | undefined;
     const pause = () => (resume ? Promise.resolve() : new Promise<void>((resolve) => (resume = resolve)));
@@ -565,7 +565,7 @@ describe('forgetSource in another process', () => {
     expect(await everything(store)).not.toContain('canary');
   });
 
-  test('removes what a worker left of its job before it can fail', async () => {
+  test('removes the candidates that a worker left before its job can fail', async () => {
     let pause: (() => Promise<void>) | undefined;
     const set = setUpTwo((one) => {
       pause = one;
@@ -577,7 +577,7 @@ describe('forgetSource in another process', () => {
     }));
     const change = vi.spyOn(store, 'changeJob');
     const commit = store.commit.bind(store);
-    // The worker makes its first commit after the jobs were marked, and then stands still.
+    // The worker makes its first commit after the jobs were marked, and then stops.
     vi.spyOn(store, 'commit').mockImplementation(async (...call) => {
       const { job } = call[2]!;
       if (job) await vi.waitFor(() => expect(change.mock.calls.some(([, { to }]) => to === 'remove')).toBe(true));
@@ -620,7 +620,7 @@ describe('forgetSource in another process', () => {
     });
   });
 
-  test.each(['answers', 'fails'])('is over when the extractor %s: nothing is kept, noted or left', async (end) => {
+  test.each(['answers', 'fails'])('ends when the extractor %s, and leaves no memory, note or job', async (end) => {
     let calls = 0;
     const { store, memory, other, scope, isPaused, resume } = setUpTwo((pause) => ({
       limits: { maxAttempts: 1 },
@@ -648,7 +648,7 @@ describe('forgetSource in another process', () => {
   });
 });
 
-test('export has everything of the scope, and erase leaves nothing', async () => {
+test('export returns all data of the scope, and erase leaves nothing', async () => {
   const { memory, scope, store } = setUp({ model: undefined });
   await memory.consent.set(scope, 'on');
   await memory.ingest({
@@ -676,7 +676,7 @@ test('export has the memories that change while it runs, also over several pages
   for await (const line of memory.export({ scope })) {
     lines.push(line);
     if (lines.length !== 100) continue;
-    // The last one to come, one that has come, and one that is new.
+    // The last memory that will be exported, one that was exported, and a new one.
     for (const i of [0, 1099, 5000]) {
       await store.commit(ID, [putOf(i)]);
       await store.commit(ID, [{ op: 'put', memory: { ...putOf(i).memory, confidence: 0.5 } }]);
@@ -697,7 +697,7 @@ test('export has a text that becomes a memory while it runs', async () => {
   const waiting = setUp({ store, worker: false, model: undefined });
   await waiting.memory.ingest({ scope, source: { id: 'a' }, memories: ['The user waits.'] });
   const query = store.query.bind(store);
-  // As soon as the memories were read.
+  // Commits as soon as the memories were read.
   store.query = async (...args) => {
     const page = await query(...args);
     store.query = query;
@@ -723,7 +723,7 @@ test('an export that has begun keeps its scope', async () => {
   expect(kinds).toEqual(['end']);
 });
 
-test('what is erased while a job works on it does not come back', async () => {
+test('data that is erased while a job runs does not come back', async () => {
   let erased: Promise<unknown> | undefined;
   const { memory, scope, store } = setUp({
     otherwise: async () => {
@@ -739,7 +739,7 @@ test('what is erased while a job works on it does not come back', async () => {
   expect(await everything(store)).not.toContain('canaries');
 });
 
-/** A store with a session of `ada` that was left an hour ago. */
+/** A store with a session of `ada` that has been idle for an hour. */
 async function withIdleSession(): Promise<InMemorySessionStore> {
   const sessions = new InMemorySessionStore();
   const createdAt = new Date(Date.now() - 3_600_000).toISOString();
@@ -793,7 +793,7 @@ test('processMemoryJobs resolves when its jobs are done, also with an in-process
 });
 
 test.each(['redacted', 'judged'] as const)(
-  'what another process erases while it is being %s does not come back',
+  'data that another process erases while it is %s does not come back',
   async (step) => {
     let erase: (() => Promise<unknown>) | undefined;
     const eraseOnce = async () => {
@@ -814,7 +814,7 @@ test.each(['redacted', 'judged'] as const)(
     const other = memoryManager(genkit(), { store, extract: () => [] });
     const source = { id: 'session-1' };
     const messages = [user('I was in Zanzibar.'), said('Nice.')];
-    // A scope that nothing was written to, and one that was.
+    // A scope that was never written, and one that was.
     for (const isWritten of [false, true]) {
       if (isWritten) await memory.create({ scope, memory: 'The user swims.' });
       erase = () => other.erase({ scope });
@@ -824,7 +824,7 @@ test.each(['redacted', 'judged'] as const)(
       expect(await memory.jobs.list()).toEqual([]);
       expect(await textsOf(store)).toEqual([]);
     }
-    // The user may begin anew.
+    // The user can start again.
     expect(await memory.ingest({ scope, source, messages, procedure: true, wait: true })).toMatchObject({
       status: 'committed',
     });
@@ -832,7 +832,7 @@ test.each(['redacted', 'judged'] as const)(
 );
 
 test.each(['erase', 'consent off', 'forgetSource'] as const)(
-  'a job that keeps nothing, because of %s while it runs, is refused',
+  'a job that stores nothing because of %s while it runs is refused',
   async (reason) => {
     const { memory, scope, store } = setUp({
       otherwise: async () => {
@@ -861,7 +861,7 @@ test('a job that was refused and is learned later is committed', async () => {
   expect(await memory.ingest(said)).toMatchObject({ status: 'committed' });
 });
 
-test('a text waits on while consent is off: approve refuses it', async () => {
+test('while consent is off, approve refuses a text, which stays in quarantine', async () => {
   const { memory, scope, store } = setUp({ model: undefined, guards: [() => 'Secret.'] });
   await memory.create({ scope, memory: 'The user has a garden.' });
   const { id } = (await memory.quarantine.list({ scope }))[0]!;
@@ -873,7 +873,7 @@ test('a text waits on while consent is off: approve refuses it', async () => {
   expect(await memory.quarantine.list({ scope })).toEqual([]);
 });
 
-test('a job of before an erasure is dropped by the worker that finds it', async () => {
+test('a worker drops a job from before an erasure', async () => {
   const { clock, memory, store, scope, model } = setUp({ worker: false });
   await memory.ingest({ scope, source: { id: 'session-1' }, messages: [user('I was in Zanzibar.')] });
   const [job] = await memory.jobs.list();

@@ -1,4 +1,4 @@
-/** Messages that count as read although nothing was learned from them, and messages of jobs that always fail. */
+/** Messages that count as read without being learned from, and messages of jobs that always fail. */
 import { contextWindow, sessionMemories } from 'genkitx-agents/context';
 import { processMemoryJobs, type MemoryExtractor } from 'genkitx-agents/memory';
 import { describe, expect, test, vi } from 'vitest';
@@ -13,7 +13,7 @@ import { ADA, agentWithMemory, linesOf } from '../attach/support.ts';
 import { echoTexts } from './corroborate.ts';
 import { ID, model, range, setUp, textsOf, user } from './support.ts';
 
-/** Learns each text of a user, and fails for texts that contain `poison`. */
+/** Extracts each text of a user, and fails for texts that contain `poison`. */
 const extract: MemoryExtractor = (input) => {
   const said = input.messages.filter(({ role }) => role === 'user');
   if (JSON.stringify(said).includes('poison')) throw new Error('Blocked by the safety filter.');
@@ -48,8 +48,8 @@ describe('a turn that waits for an answer', () => {
     },
   );
 
-  test('does not make what was read before it unread, when the note keeps few hashes of that time', () => {
-    // The message at 2 has waited, and has changed with its answer.
+  test('does not make earlier messages unread after the note dropped their hashes', () => {
+    // The message at 2 waited for an answer, which changed it.
     const ranges = longNote(rangeOf(0, 2, 'a0', 'a'), rangeOf(2, 3, 'a2', 'a'), rangeOf(2, 6, 'a2', 'b'));
     expect(unreadRanges({ from: 0, to: 2_406 }, hashAt, ranges)).toEqual([]);
   });
@@ -105,7 +105,7 @@ test('a running job learns nothing from messages that were skipped meanwhile', a
   expect(await textsOf(memories)).toEqual(['I like tea.']);
 });
 
-test('what was skipped does not count as learned, when the note keeps few hashes of that time', () => {
+test('skipped messages do not count as learned after the note dropped their hashes', () => {
   const ranges = longNote(rangeOf(0, 2, 'a0', 'a'), { ...rangeOf(2, 6, 'a2', 'b'), isLearned: true });
   const learned = ranges.filter(({ isLearned }) => isLearned);
   expect(unreadRanges({ from: 0, to: 2_406 }, hashAt, learned)).toEqual([{ from: 0, to: 2 }]);
@@ -118,7 +118,7 @@ function rangeOf(from: number, to: number, base: string, branch: string): ReadRa
   return { from, to, base: hash(base), hashes: hashes.join('') };
 }
 
-/** The ranges of a note of these, and of more than 2,000 messages that were learned after them. */
+/** The ranges of a note after these ranges and more than 2,000 later learned messages. */
 function longNote(...first: ReadRange[]): readonly ReadRange[] {
   const later = range(0, 30).map((i) => {
     const from = 6 + i * 80;
@@ -150,7 +150,7 @@ describe('a message that always fails', () => {
   function setUpTalk() {
     const set = setUp({ model: undefined, extract, limits: { maxAttempts: 2 }, worker: false });
     const messages = [user('I like tea.')];
-    /** Says something more, and learns. */
+    /** Adds a message, and learns. */
     const say = async (...texts: string[]) => {
       for (const text of texts) messages.push(model('Noted.'), user(text));
       return set.memory.ingest({ scope: set.scope, source, messages });
@@ -179,11 +179,11 @@ describe('a message that always fails', () => {
       await work();
     }
     expect(await textsOf(store)).toEqual(['I like ale.', 'I like gin.', 'I like rum.', 'I like tea.']);
-    // With the first message, which was not read yet when the job was made.
+    // Includes the first message, which was not read when the job was made.
     expect(await sizes()).toEqual([3]);
   });
 
-  test('is in no job of another branch either, and other sources are read whole', async () => {
+  test('is also in no job of another branch, and other sources are read completely', async () => {
     const { memory, scope, store, messages, say, work, sizes } = setUpTalk();
     await memory.ingest({ scope, source, messages });
     await say('poison', 'I like gin.');
@@ -240,7 +240,7 @@ describe('a message that always fails', () => {
     const [job, ...others] = await dead();
     expect(others).toEqual([]);
     await memory.jobs[call](job!.id);
-    // All is read, or in the queue.
+    // All messages were read or are in the queue.
     expect(await say()).toEqual({ status: 'known', jobIds: [] });
     expect(await say('I like gin.')).toMatchObject({ status: 'queued' });
     const now = () => clock.now;

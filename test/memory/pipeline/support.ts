@@ -15,10 +15,10 @@ import { scriptedModel, type ScriptedReply } from '../../support/scripted-model.
 
 export const ADA = { auth: { uid: 'ada' } };
 
-/** Time enough on a busy machine. */
+/** Long enough for a busy machine. */
 export const PATIENT = { deadlineMs: 60_000 };
 
-/** A manager with a scripted model, a store in memory, and a clock that the test moves. */
+/** Makes a manager with a scripted model, an in-memory store, and a clock that the test moves. */
 export function setUp({
   replies = [],
   otherwise,
@@ -39,13 +39,13 @@ export function setUp({
   });
   const search = memory.search.bind(memory);
   memory.search = (request) => search({ ...PATIENT, ...request });
-  // A job that goes on would set timers in the next test.
+  // A job that is still running would set timers in the next test.
   onTestFinished(() => void memory.close());
   const scope = memory.scopeFor('user', { context: ADA });
   return { ai, model, clock, reports, store, memory, scope };
 }
 
-/** An extraction as the model answers it. */
+/** The model's answer to an extraction. */
 export function extraction(...memories: (string | object)[]): ScriptedReply {
   const full = memories.map((one) =>
     typeof one === 'string' ? { text: one, topics: ['USER_PREFERENCES'] } : { topics: ['USER_PREFERENCES'], ...one },
@@ -53,7 +53,7 @@ export function extraction(...memories: (string | object)[]): ScriptedReply {
   return JSON.stringify({ memories: full });
 }
 
-/** A consolidation as the model answers it. */
+/** The model's answer to a consolidation. */
 export function operations(...list: object[]): ScriptedReply {
   return JSON.stringify({ operations: list });
 }
@@ -66,19 +66,19 @@ export function model(text: string): MessageData {
   return { role: 'model', content: [{ text }] };
 }
 
-/** All memories of the user, also those that do not hold. */
+/** All memories of the user, including invalid ones. */
 export async function all(store: MemoryStore): Promise<Memory[]> {
   const { items } = await store.query(ID, { filter: { includeInvalid: true }, k: 1000 });
   return items.map(({ memory }) => memory);
 }
 
-/** The texts of the memories that hold, sorted. */
+/** The texts of the valid memories, sorted. */
 export async function textsOf(store: MemoryStore, userId = 'ada'): Promise<string[]> {
   const { items } = await store.query({ scope: 'user', appName: 'default', userId }, { k: 1000 });
   return items.map(({ memory }) => memory.text).toSorted();
 }
 
-/** Waits for a condition, and for no timer. */
+/** Waits for a condition without advancing timers. */
 export async function until(condition: () => boolean): Promise<void> {
   for (let i = 0; i < 10_000 && !condition(); i++) await new Promise(setImmediate);
   expect(condition()).toBe(true);
@@ -87,7 +87,7 @@ export async function until(condition: () => boolean): Promise<void> {
 export const ID = { scope: 'user', appName: 'default', userId: 'ada' } as const;
 export const DAY = 86_400_000;
 
-/** Everything that a store holds of the scope, the saved index of its search included. */
+/** All data that a store has of the scope, including the saved search index. */
 export async function everything(store: MemoryStore): Promise<string> {
   const { items } = await store.query(ID, { filter: { includeInvalid: true }, k: 1000 });
   const revisions = await Promise.all(items.map(({ memory }) => store.revisions(ID, memory.id)));
@@ -99,7 +99,7 @@ export function range(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, i) => from + i);
 }
 
-/** The homes of a user: each is a memory, which the next one replaced. */
+/** The homes of a user. Each is a memory, and each replaces the previous one. */
 export async function livingIn(...cities: string[]) {
   const set = setUp({ otherwise: operations({ new: 1, op: 'DELETE', existing: [1] }) });
   for (const city of cities) {

@@ -1,4 +1,4 @@
-/** The script of a process that learns from sessions in a folder of memories, and may be killed at any moment. */
+/** The script of a worker process, which learns from sessions with a file store and may be killed at any time. */
 import { appendFileSync, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Registry } from 'genkit/registry';
@@ -42,7 +42,7 @@ const memory = memoryManager(ai, {
       return new Promise<never>(() => {});
     }
     if (random.next() < failures) throw new Error('The model is down.');
-    // Another text at each reading, so that what is applied twice shows.
+    // Each reading has another text, so that a fact that is applied twice is visible.
     return messages.map(({ content: [{ text = '' } = {}] }) =>
       text.startsWith('source') ? `${text} read${random.below(1e9)}` : text,
     );
@@ -62,7 +62,7 @@ async function carryOut(): Promise<void> {
     for (let i = 0; i < 5; i++)
       await memory.ingest({ scope: scopeOf(0), source: { id: 'source0' }, messages, wait: true });
   } else {
-    // Until it is killed.
+    // Runs until the process is killed.
     for (;;) {
       const source = random.below(SOURCES);
       const messages = conversation(source, 1 + random.below(TURNS));

@@ -1,23 +1,26 @@
 import type { MessageData } from 'genkit';
 import { scale } from '../../support/scale.ts';
 
-/** What a worker is told. `learn one, slowly`: the first calls of the model do not end, so that their processes can be killed meanwhile. */
+/**
+ * The commands for a worker. `learn one, slowly`: the first calls of the model do not end, so that their processes can be killed during the
+ * call.
+ */
 export type WorkerOrder = 'learn one' | 'learn one, slowly' | 'corroborate' | 'learn until killed';
 
-/** Calls of the model that do not end. */
+/** The number of model calls that do not end. */
 export const SLOW_CALLS = scale(2, 4);
 
-/** Sources of a process that say the same. */
+/** The number of sources in each process that state the same fact. */
 export const CORROBORATIONS = 25;
 
-/** More than are read before the last kill. */
+/** The number of sources. More than are read before the last kill. */
 export const SOURCES = 2_000;
 export const USERS = 20;
 export const TURNS = 12;
 /**
- * How long a worker that was killed holds a job, and one that lives may take to renew its lease. With `learn one, slowly` the test adds
- * a byte to `passed-leases` after each kill; each byte moves the workers' clock on by one lease. A short lease would run out in living workers
- * of a busy machine.
+ * The time for which a killed worker holds a job, and in which a living worker must renew its lease. With `learn one, slowly` the test adds
+ * a byte to `passed-leases` after each kill; each byte moves the workers' clock forward by one lease. A short lease would expire in living
+ * workers on a busy machine.
  */
 export const LEASE_MS: Readonly<Record<WorkerOrder, number>> = {
   'learn one': 60_000,

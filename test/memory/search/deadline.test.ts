@@ -16,7 +16,7 @@ beforeEach(async () => {
 
 const forever = () => new Promise<never>(() => {});
 
-/** A search on a store that can be made to hang, and the order in which things happen. */
+/** A search on a store that can be made to hang, with a log of the events in order. */
 function opened({ embed, ...options }: MemorySearchOptions & { embed?: EmbedQuery } = {}) {
   const { store, calls, hang } = watched(inner);
   const search = new MemorySearch(store, options, { clock, ...(embed && { embed }) });
@@ -51,7 +51,7 @@ describe('a deadline', () => {
     },
   );
 
-  it('leaves the index that this process has, and says so', async () => {
+  it('uses the index that this process has, and reports this', async () => {
     const { hang, find, calls } = opened();
     await find();
     hang.add('changes').add('get');
@@ -63,13 +63,13 @@ describe('a deadline', () => {
     expect(report).toMatchObject({ deadlinePassed: true, lexical: 'late', revision: 1, isCached: false });
   });
 
-  it('never leaves what was removed, not even while the index is made anew', async () => {
+  it('never returns removed memories, not even while the index is built again', async () => {
     await put(inner, ADA, ...Array.from({ length: 1_000 }, (_, i) => draft(`m${i}`, `drinks cocoa in place${i}`)));
     const { find, calls } = opened();
     expect((await find('tea', { deadlineMs: 60_000 })).ids).toEqual(['b']);
     await inner.commit(ADA, [{ op: 'remove', id: 'b' }]);
     const finding = find('tea');
-    // The store has answered, and most of the memories are still to be indexed.
+    // The store has answered, and most memories are not indexed yet.
     await vi.waitFor(() => expect(calls.at(-1)!.read).toBeGreaterThan(0), { interval: 0 });
     clock.pass(200);
     expect((await finding).ids).toEqual([]);
@@ -82,7 +82,7 @@ describe('a deadline', () => {
     await vi.waitFor(() => expect(calls.at(-1)!.read).toBeGreaterThan(0), { interval: 0 });
     clock.pass(200);
     expect((await late).report.lexical).toBe('late');
-    // This one may still use the index of the first.
+    // This search may still use the index of the first.
     await find('tea', { deadlineMs: 60_000 });
     const reads = () => calls.filter(({ method }) => method === 'notes').length;
     const before = reads();
@@ -104,7 +104,7 @@ describe('a deadline', () => {
       clock.pass(200);
       const { ids, report } = await finding;
       expect(report.deadlinePassed).toBe(true);
-      // What comes before everything else has taken all of the time.
+      // The first step has used up all the time.
       expect(ids).toEqual(name === 'rewriteQuery' ? [] : ['a']);
     }
     expect(aborted).toEqual(['embed', 'rerank', 'rewriteQuery']);
@@ -127,12 +127,12 @@ describe('a deadline', () => {
     const { ids, report } = await finding;
     expect(ids).toEqual(['a']);
     expect(report).toMatchObject({ deadlinePassed: true, lexical: 'done', [step]: 'late' });
-    // The store was asked in the other half.
+    // The store was asked in the second half.
     if (name === 'rewriteQuery') expect(calls.length).toBeGreaterThan(before);
     expect(clock.waiting).toBe(0);
   });
 
-  it('is not mentioned when all was there in time', async () => {
+  it('is not reported if everything was in time', async () => {
     const { find } = opened();
     expect((await find()).report).toEqual({
       deadlinePassed: false,
@@ -174,7 +174,7 @@ describe('failures', () => {
     expect(report.errors).toEqual([expect.stringContaining(`${name} must return`)]);
   });
 
-  it('of a step cost its part only, and are told', async () => {
+  it('of a step only lose its part, and are reported', async () => {
     const failing = () => Promise.reject(new Error('out of order'));
     const { find } = opened({ embed: failing, rerank: failing, rewriteQuery: failing });
     const { ids, report } = await find();
@@ -199,7 +199,7 @@ describe('failures', () => {
     expect([ids, report.lexical, report.semantic]).toEqual([['a'], 'done', 'failed']);
   });
 
-  it('of the store leave what this process has', async () => {
+  it('of the store return the memories that this process has', async () => {
     const { search, find } = opened();
     await find();
     await inner.close();

@@ -19,7 +19,7 @@ const find = async (
   more: Partial<ScopeSearchRequest> = {},
   tenant: MemoryStoreOptions = {},
 ): Promise<string[]> => ids(await search.search({ scope: ADA, query, ...more }, tenant));
-/** The score that words give to each found memory, as a part of the best one's. */
+/** The score by words of each found memory, as a share of the best score. */
 async function sharesOf(query: string): Promise<Record<string, number>> {
   const { memories } = await search.search({ scope: ADA, query });
   const best = memories[0]!.parts.lexical!;
@@ -61,13 +61,13 @@ describe('what is found', () => {
     expect(await find('Which seat?', { k: 3 })).toEqual(['599', '598', '597']);
   });
 
-  it('finds nothing for words that say nothing, and nothing in an empty scope', async () => {
+  it('finds nothing for stop words, and nothing in an empty scope', async () => {
     await put(store, ADA, draft('a', 'What is it that the user has?'));
     expect(await find('what is that and where was it')).toEqual([]);
     expect(await find('window', { scope: BOB })).toEqual([]);
   });
 
-  it('finds a memory that has only words that say nothing by these words', async () => {
+  it('finds a memory that has only stop words by these words', async () => {
     await put(store, ADA, draft('hamlet', 'To be or not to be'), draft('tea', 'The user drinks tea'));
     expect(await find('to be or not to be')).toEqual(['hamlet']);
   });
@@ -104,7 +104,7 @@ describe('what is found', () => {
     );
   });
 
-  it('keeps to k, minScore, topics and kind', async () => {
+  it('respects k, minScore, topics and kind', async () => {
     await put(
       store,
       ADA,
@@ -162,7 +162,7 @@ describe('what is found', () => {
     expect(shares['s-1']).toBeCloseTo(shares['t-0']!, 5);
   });
 
-  it('prefers what the person said whom the query names', async () => {
+  it('prefers messages of the person that the query names', async () => {
     await put(
       store,
       ADA,
@@ -279,7 +279,7 @@ describe('what is found', () => {
       );
       expect(warm).toEqual(cold);
     }
-    // A memory of two adjacent messages is no neighbour of itself.
+    // A memory of two adjacent messages is not its own neighbour.
     const { memories } = await search.search({ scope: ADA, query: 'cherry' });
     expect(memories.map(({ parts }) => parts.lexical!.toFixed(9)).slice(0, 2)).toEqual([
       memories[0]!.parts.lexical!.toFixed(9),
@@ -344,7 +344,7 @@ describe('languages', () => {
     ],
     ['spanish', 'La usuaria no come los mariscos que le gustan a su hermano', '¿Por qué no come el marisco?'],
     ['english', "Anna's allergies are to peanuts and to nothing else", 'What is Anna allergic to, is it a peanut?'],
-  ])('tells %s by its stop words, without being told', async (_, text, query) => {
+  ])('detects %s by its stop words', async (_, text, query) => {
     await put(store, ADA, draft('it', text), draft('other', 'Completely unrelated espresso'));
     expect(await find(query)).toEqual(['it']);
   });
@@ -373,7 +373,7 @@ describe('languages', () => {
     const friends = names.map((name) => draft(name, `Friend ${name}.`));
     const german = draft('german', 'Die Katzen sind nicht mit der Schwester.');
     await put(store, ADA, draft('english', 'The user has a cat.'), german, ...friends);
-    // Nine terms, of which eight count.
+    // Nine terms; eight of them count.
     const found = await find(`Katzen ${names.join(' ')}`, { k: 20 });
     expect(found.toSorted()).toEqual([...names.slice(0, 7), 'german']);
   });
@@ -474,7 +474,7 @@ describe('the index of a scope', () => {
     expect([often, memories[0]!.parts.lexical]).toEqual([once, once]);
   });
 
-  it('answers the confidence that a memory has now, though that is no content', async () => {
+  it('returns the current confidence of a memory, although it is not part of the content', async () => {
     await put(store, ADA, draft('a', 'espresso', { confidence: 0.2 }));
     await find('espresso');
     await put(store, ADA, draft('a', 'espresso', { confidence: 0.9 }));
@@ -482,7 +482,7 @@ describe('the index of a scope', () => {
     expect([memories[0]!.memory.confidence, memories[0]!.parts.confidence]).toEqual([0.9, 0.9]);
   });
 
-  it('serves all of several searches at once after a removal', async () => {
+  it('answers several parallel searches after a removal', async () => {
     await put(store, ADA, ...Array.from({ length: 500 }, (_, i) => draft(`m${i}`, `drinks tea in place${i}`)));
     await find('tea', { deadlineMs: 60_000 });
     await store.commit(ADA, [{ op: 'remove', id: 'm3' }]);
@@ -491,7 +491,7 @@ describe('the index of a scope', () => {
       expect([memories.length, report.lexical, report.revision]).toEqual([10, 'done', 6]);
   });
 
-  it('asks a store that has not changed one thing only', async () => {
+  it('sends only one request to a store that has not changed', async () => {
     const { store: counted, calls } = watched(store);
     search = new MemorySearch(counted, {}, { clock });
     await put(store, ADA, draft('a', 'espresso'));
@@ -501,7 +501,7 @@ describe('the index of a scope', () => {
     expect(calls).toEqual([{ method: 'changes', read: 0 }]);
   });
 
-  it('hides what has ceased to hold or has expired since it was indexed', async () => {
+  it('hides memories that became invalid or expired after they were indexed', async () => {
     const ends = new Date(NOON + 1_000_000).toISOString();
     await put(
       store,
@@ -541,7 +541,7 @@ describe('the index of a scope', () => {
 });
 
 describe('asOf', () => {
-  it('finds what held then, by the words that it had then', async () => {
+  it('finds the memories that were valid then, by their words at that time', async () => {
     const at = (hour: number): number => Date.parse(`2026-04-01T${hour}:00:00.000Z`);
     const from = new Date(at(10)).toISOString();
     const commit = (text: string, hour: number, more = {}) =>
@@ -584,7 +584,7 @@ describe('hostile queries', () => {
     expect(await find(query)).toEqual([]);
   });
 
-  it('refuses what is no request', async () => {
+  it('refuses an invalid request', async () => {
     const refused = (request: object) => expect(search.search({ scope: ADA, query: 'a', ...request })).rejects;
     await refused({ query: 5 }).toMatchObject({ status: 'INVALID_ARGUMENT' });
     await refused({ query: undefined }).toMatchObject({ status: 'INVALID_ARGUMENT' });

@@ -20,7 +20,7 @@ const many = (count: number, words = 'espresso') =>
     draft(`m${i}`, `The user drinks ${words} in place${i} and says so ${'again and '.repeat(40)}`),
   );
 
-/** What a process that has seen nothing finds, and what it asks of the store for that. */
+/** The memories that a new process finds, and its requests to the store. */
 async function cold(query: string) {
   const { store: counted, calls } = watched(store);
   const found = ids(await new MemorySearch(counted, {}, { clock }).search({ scope: ADA, query, deadlineMs: 60_000 }));
@@ -30,7 +30,7 @@ async function cold(query: string) {
 const notes = async () => (await store.notes(ADA, 'index-search')).notes;
 
 describe('shards of an index', () => {
-  it('are whole after saves that overlap, as those of many commits do (seed 1)', async () => {
+  it('are complete after overlapping saves of many commits (seed 1)', async () => {
     const random = new Random(1);
     const pause = async () => {
       for (let i = random.below(4); i > 0; i--) await new Promise((resolve) => setImmediate(resolve));
@@ -99,7 +99,7 @@ describe('shards of an index', () => {
     expect(await worker.saveIndex(ADA)).toBe(false);
   });
 
-  it('do not hold a memory that no longer holds as one that does', async () => {
+  it('do not contain an invalid memory as a valid one', async () => {
     await put(store, ADA, ...many(10));
     await worker.saveIndex(ADA);
     await put(store, ADA, draft('m3', 'gone from place3', { validTo: '2026-05-01T11:30:00.000Z' }));
@@ -107,7 +107,7 @@ describe('shards of an index', () => {
     expect((await cold('place3')).found).toEqual([]);
   });
 
-  it('answer a confidence that changed after they were written', async () => {
+  it('return a confidence that changed after they were written', async () => {
     await put(store, ADA, draft('a', 'espresso', { confidence: 0.1 }), draft('b', 'tea'));
     await worker.saveIndex(ADA);
     await put(store, ADA, draft('a', 'espresso', { confidence: 0.9 }));
@@ -117,7 +117,7 @@ describe('shards of an index', () => {
     expect(memories[0]!.memory.confidence).toBe(0.9);
   });
 
-  it('are gone with a removal, from every byte, and are written anew', async () => {
+  it('are removed completely by a removal, and are written again', async () => {
     await put(store, ADA, ...many(50), draft('secret', 'canary'));
     await worker.saveIndex(ADA);
     expect(JSON.stringify(await notes())).toContain('canary');
@@ -167,7 +167,7 @@ describe('shards of an index', () => {
     expect([found, memoriesRead]).toEqual([['new'], 0]);
   });
 
-  it('of two workers are one whole, whatever they write in turn (seed 1)', async () => {
+  it('of two workers are complete, for any order of their writes (seed 1)', async () => {
     const random = new Random(1);
     const workers = [worker, new MemorySearch(store, {}, { clock }), new MemorySearch(store, {}, { clock })];
     const texts = new Map<string, string>();

@@ -4,7 +4,7 @@ export const ADA: MemoryScopeId = { scope: 'user', appName: 'barista', userId: '
 export const BOB: MemoryScopeId = { scope: 'user', appName: 'barista', userId: 'bob' };
 export const NOON = Date.parse('2026-05-01T12:00:00.000Z');
 
-/** A memory as the pipeline makes it. */
+/** Makes a memory like the pipeline. */
 export function draft(id: string, text: string, more: Partial<MemoryDraft> = {}): MemoryDraft {
   const at = '2026-05-01T11:00:00.000Z';
   const source = { id: 's', type: 'implicit', trust: 0.6, statement: text, sha256: '00', at } as const;
@@ -21,7 +21,7 @@ export function draft(id: string, text: string, more: Partial<MemoryDraft> = {})
   };
 }
 
-/** A message of a session, kept word for word. */
+/** Makes a memory from a message of a session, stored word for word. */
 export function message(session: string, index: number, text: string): MemoryDraft {
   const [source] = draft('', text).sources;
   return draft(`${session}-${index}`, text, {
@@ -39,7 +39,7 @@ export async function put(store: MemoryStore, scope: MemoryScopeId, ...memories:
   }
 }
 
-/** A clock that a test turns. */
+/** A clock that the test moves. */
 export class TestClock {
   #now = NOON;
   readonly #waiting = new Set<{ at: number; run: () => void }>();
@@ -54,7 +54,7 @@ export class TestClock {
     return () => void this.#waiting.delete(timer);
   }
 
-  /** Timers that wait. */
+  /** The pending timers. */
   get waiting(): number {
     return this.#waiting.size;
   }
@@ -70,7 +70,7 @@ export class TestClock {
   }
 }
 
-/** A second handle on a store: it notes the calls, and can be made to hang. */
+/** A wrapper of a store that records the calls and can be made to hang. */
 export function watched(store: MemoryStore): {
   store: MemoryStore;
   calls: { method: string; read: number }[];

@@ -8,31 +8,31 @@ import { commitPlan } from '../records/commit-plan.ts';
 import { derivedNote } from './derived-notes.ts';
 import { memoriesOf } from '../records/list-all.ts';
 
-/** Removes the profile and the summary of a scope, which may say what does not hold or may not be known any more. */
+/** Removes the profile and the summary of a scope, because they may contain facts that are invalid or were removed. */
 export const REMOVE_DERIVED = [derivedNote('profile', undefined), derivedNote('summary', undefined)];
 
 /** Counts a success or a failure of a procedure. */
 export function noteOutcome(pipeline: Pipeline, target: ScopeTarget, id: string, isSuccess: boolean): Promise<void> {
   return changeMemory(pipeline, target, id, async (memory) => {
     if (memory.kind !== 'procedural')
-      throw failedPrecondition(`The memory ${quote(id)} is no procedure, so it has no outcomes.`);
+      throw failedPrecondition(`The memory ${quote(id)} is not a procedure. Only procedures have outcomes.`);
     const name = isSuccess ? 'successes' : 'failures';
     return [[putOf({ ...memory, [name]: countOf(memory, name) + 1 })]];
   });
 }
 
-/** Makes a memory hold again, ends the one that holds in its place, and removes the profile and the summary, in one commit. */
+/** In one commit, makes a memory valid again, ends the memory that replaced it, and removes the profile and the summary. */
 export function restoreMemory(pipeline: Pipeline, target: ScopeTarget, id: string): Promise<void> {
   return changeMemory(pipeline, target, id, async (memory) => {
     if (memory.validTo === undefined)
       throw failedPrecondition(
-        `The memory ${quote(id)} holds already; an earlier revision of it can't be restored. To get it back, create the earlier fact again.`,
+        `The memory ${quote(id)} is valid already. An earlier revision of a memory can't be restored; create the earlier fact again instead.`,
       );
     const [last, replacement] = (await successorsOf(pipeline, target, memory)).toReversed();
     const holding = last?.validTo === undefined ? last : undefined;
     const revisions =
       holding && replacement ? await pipeline.store.revisions(target.id, holding.id, target.options) : [];
-    // `replacement` may have replaced both at once, and `holding` was restored since: then both may hold.
+    // If `replacement` replaced both at once and `holding` was restored since, both may be valid.
     const mayBothHold = revisions.some(
       ({ supersededBy, validTo }) => supersededBy === replacement?.id && validTo === memory.validTo,
     );
@@ -43,8 +43,8 @@ export function restoreMemory(pipeline: Pipeline, target: ScopeTarget, id: strin
 }
 
 /**
- * Removes a memory with its revisions. Those that it has replaced are then replaced by the one that has replaced it. The store drops the
- * scope's profile and summary with it.
+ * Removes a memory with its revisions. The memories that it replaced then name its own successor as theirs. With the memory, the store
+ * drops the scope's profile and summary.
  */
 export function removeMemory(pipeline: Pipeline, target: ScopeTarget, id: string): Promise<void> {
   return changeMemory(pipeline, target, id, async ({ supersededBy }) => {
@@ -57,7 +57,7 @@ export function removeMemory(pipeline: Pipeline, target: ScopeTarget, id: string
   });
 }
 
-/** Commits what `change` makes of a memory. Each of its steps is committed as a whole. */
+/** Commits the steps that `change` returns for a memory. Each step is committed as a whole. */
 async function changeMemory(
   pipeline: Pipeline,
   target: ScopeTarget,
@@ -73,12 +73,15 @@ async function changeMemory(
   });
 }
 
-/** Writes a memory, with the confidence that its sources and outcomes give. */
+/** Writes a memory, with a new confidence from its sources and outcomes. */
 function putOf(memory: MemoryDraft): MemoryOperation {
   return { op: 'put', memory: withConfidence(memory) };
 }
 
-/** The memory that replaced this one, the one that replaced that, and so on; up to one that holds or that was removed. */
+/**
+ * Follows `supersededBy`: returns the memory that replaced this one, then its own successor, and so on, up to a memory that is valid or was
+ * removed.
+ */
 async function successorsOf({ store }: Pipeline, { id, options }: ScopeTarget, memory: Memory): Promise<Memory[]> {
   const found = new Map<string, Memory>([[memory.id, memory]]);
   for (let next = memory.supersededBy; next !== undefined && !found.has(next);) {

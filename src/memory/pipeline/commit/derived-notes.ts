@@ -9,7 +9,7 @@ import type { Guard } from '../guard/judge-text.ts';
 import { redactJson } from '../guard/redact.ts';
 import { NOTES, type Pipeline } from '../pipeline.ts';
 
-/** The most memories that a first profile is made of. */
+/** The most memories from which a first profile is made. */
 const MOST_FOR_PROFILE = 200;
 
 /** The profile and the summary of a scope, which are derived from its memories. */
@@ -18,7 +18,7 @@ export interface Derived {
   readonly summary?: string;
 }
 
-/** The profile and the summary of a scope; one read. A profile that does not fit the manager's schema any more counts as none. */
+/** The profile and the summary of a scope; one read. A stored profile that does not fit the manager's schema is ignored. */
 export async function readDerived(
   { store, profile: schema }: Pipeline,
   { id, options }: ScopeTarget,
@@ -33,7 +33,7 @@ export async function readDerived(
 /**
  * Writes the summary, and the profile if there are new facts and a model.
  *
- * @param guard Stops what the model adds to them. `undefined`: a person has approved the fact that they are made of.
+ * @param guard Checks the texts that the model adds. `undefined`: no check, because a person has approved the fact.
  */
 export async function derivedNotes(
   pipeline: Pipeline,
@@ -50,17 +50,20 @@ export async function derivedNotes(
     const made = await nextProfile(pipeline, work, ask, before.profile, facts);
     const profile = await guardedProfile(made, before.profile, guard);
     const { success } = pipeline.profile.safeParse(profile);
-    // Without a member that its schema needs the profile stays as it was.
+    // If a required member is missing, the profile stays unchanged.
     return success ? [...notes, derivedNote('profile', profile)] : notes;
   } catch (error) {
     if (!(error instanceof MalformedAnswerError)) throw error;
-    // Without the facts a profile would be wrong; the next one is made of the memories.
-    logger.warn(`A profile is removed, because the model could not make the next one. ${error.message}`);
+    // Without the new facts the old profile would be wrong. The next one is made from the memories.
+    logger.warn(`A profile was removed, because the model could not update it. ${error.message}`);
     return [...notes, derivedNote('profile', undefined)];
   }
 }
 
-/** The summary without the sentences that a guard stops, unless they were in it before. If none is left, it stays as it was. */
+/**
+ * Removes the sentences that a guard stops from a new summary, except sentences of the previous summary. If no sentence remains, the
+ * previous summary stays.
+ */
 async function guardedSummary(
   summary: string,
   before: string | undefined,
@@ -71,12 +74,12 @@ async function guardedSummary(
   return (await allowed(sentencesOf(summary), known, guard)).join('') || before;
 }
 
-/** Each with the white space after it. */
+/** Each sentence includes the white space after it. */
 function sentencesOf(text: string): string[] {
   return text.match(/.+?(?:[.!?]\s+|[。！？]\s*|\n+|$)/gs) ?? [];
 }
 
-/** The profile without the texts that a guard stops, unless they were in it before. */
+/** Removes the texts that a guard stops from a new profile, except texts of the previous profile. */
 async function guardedProfile(made: Json, before: Json | undefined, guard: Guard | undefined): Promise<Json> {
   const known = new Set(textsIn(before));
   const added = textsIn(made).filter((text) => !known.has(text));
@@ -90,18 +93,18 @@ async function allowed(texts: readonly string[], known: ReadonlySet<string>, gua
   for (const text of texts) {
     const reason = known.has(text) ? undefined : await guard(text, 'memory', 'implicit');
     if (reason === undefined) kept.push(text);
-    else logger.warn(`A sentence of a summary, or a text of a profile, is left out. ${reason}`);
+    else logger.warn(`A sentence of a summary, or a text of a profile, was left out. ${reason}`);
   }
   return kept;
 }
 
-/** The texts of a value, also those that are names of members. */
+/** Returns the texts of a value, including the names of its members. */
 function textsIn(value: Json | undefined): string[] {
   if (typeof value === 'string') return [value];
   return typeof value === 'object' && value !== null ? Object.entries(value).flat().flatMap(textsIn) : [];
 }
 
-/** The value without other texts than these. */
+/** Removes all texts from a value, except these. */
 function onlyTexts(value: Json, kept: ReadonlySet<string>): Json | undefined {
   if (typeof value === 'string') return kept.has(value) ? value : undefined;
   if (typeof value !== 'object' || value === null) return value;
@@ -118,7 +121,7 @@ export function derivedNote(key: 'profile' | 'summary', value: Json | undefined)
   return { op: 'note', kind: NOTES.derived, key, value };
 }
 
-/** Asks the model to update the profile with new facts. A first profile is also made of the latest memories. */
+/** Asks the model to update the profile with new facts. A first profile is also made from the latest memories. */
 async function nextProfile(
   { store, profile: schema, redact }: Pipeline,
   { id, options }: ScopeTarget,

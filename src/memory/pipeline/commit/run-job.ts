@@ -36,21 +36,23 @@ import {
 import type { Pipeline } from '../pipeline.ts';
 import { derivedNotes, readDerived, type Derived } from './derived-notes.ts';
 
-/** The most candidates of one commit: with their vectors they stay within the limits of a store. */
+/** The most candidates of one commit. With their vectors they stay within the limits of a store. */
 const MOST_CANDIDATES = 30;
-/** The most changes that the candidates of a commit make, and the most other texts that it quarantines: a store takes 100 operations. */
+/**
+ * The most changes that the candidates of a commit make, and the most other texts that a commit quarantines. A store takes 100 operations.
+ */
 const MOST_CHANGES = 60;
 const MOST_TEXTS = 30;
-/** The most bytes of the memories of a commit, and of those texts: a store takes 2 MiB in all. */
+/** The most bytes of a commit's memories, and of those texts. A store takes 2 MiB in total. */
 const MOST_PUT_BYTES = 768 * 1024;
 const MOST_TEXT_BYTES = 256 * 1024;
 /**
- * A use is written only if the memory was last written this long before it, because each write is a revision with all sources. `updatedAt`
- * is at least as late as `lastUsedAt`.
+ * A use is written only if the memory's last write is at least this much older, because each write adds a revision with all sources.
+ * `updatedAt` is at least as late as `lastUsedAt`.
  */
 const USE_INTERVAL_MS = 86_400_000;
 
-/** How a run ended. `dropped`: nothing may be kept. */
+/** How a run ended. `dropped`: nothing may be stored. */
 export type JobOutcome = 'done' | 'dropped';
 
 /** Why a job is removed without a further commit of memories. */
@@ -67,7 +69,7 @@ interface Compared extends Consolidated {
 interface Step {
   readonly state: LearningState;
   readonly input: JobInput;
-  /** With the first commit of a part, which also writes the summary, unless a later attempt has to learn again. */
+  /** Set for the first commit of a part, which also writes the summary, unless a later attempt has to learn again. */
   readonly learned: Learned | undefined;
   readonly compared: Compared;
   /** The quarantined texts of this commit. */
@@ -79,19 +81,19 @@ interface Step {
 }
 
 interface JobPlan extends CommitPlan {
-  /** Called after the commit. Returns how the run ended; `undefined`: the job has more to do. */
+  /** Called after the commit. Returns how the run ended; `undefined`: the job has more commits. */
   readonly finish: () => JobOutcome | undefined;
 }
 
-/** Carries out a job that a worker holds: from the guard to the commit that removes the job. */
+/** Runs a job that a worker holds, from the guard to the commit that removes the job. */
 export class JobRun {
   readonly #pipeline: Pipeline;
   readonly #work: LearnContext & { readonly job: MemoryJob };
   readonly #hold: MemoryJobHold;
   readonly #input: JobInput;
-  /** What was learned last, and from which summary and messages. */
+  /** The last learned result. `from` names the summary and the messages from which it was learned. */
   #last: { readonly from: string; readonly learned: Learned } | undefined;
-  /** What this run's last commit left, if it is too large for a note. */
+  /** The remaining candidates after this run's last commit, if they are too large for a note. */
   #rest: SplitJob | undefined;
   readonly #counts: MemoryChangeCounts = { created: 0, updated: 0, invalidated: 0, ignored: 0, quarantined: 0 };
 
@@ -135,7 +137,10 @@ export class JobRun {
     return consent === 'off' ? 'no-consent' : undefined;
   }
 
-  /** Why nothing is left to read. Messages that count as read, of which no job has learned from any, were forgotten meanwhile. */
+  /**
+   * Returns why the job has nothing to read. If its messages count as read but no job has learned from any of them, the source was
+   * forgotten meanwhile.
+   */
   #reasonToSkip({ ranges }: SourceNote): DropReason {
     const input = this.#input;
     if (!coversRange(input) || unreadParts(input.range, ranges).length > 0) return 'known';
@@ -146,7 +151,7 @@ export class JobRun {
     return part?.from === input.range.from && part.to === input.range.to ? 'forgotten' : 'known';
   }
 
-  /** The parts of the input that no other job has read yet, and no dead job keeps. */
+  /** Returns the parts of the input that no other job has read and that do not belong to a dead job. */
   #unread(note: SourceNote): readonly JobInput[] {
     const input = this.#input;
     if (input.isApproved) return [input];
@@ -165,7 +170,7 @@ export class JobRun {
       const operations = split ? [splitOperation(job.id, undefined)] : [];
       await store.commit(id, operations, { ...options, job: this.#hold, now: now() });
     } catch (error) {
-      // Another worker has the job, or it was removed.
+      // Another worker holds the job, or it was removed.
       if (isAborted(error)) return outcome;
       throw error;
     }
@@ -173,7 +178,7 @@ export class JobRun {
     return outcome;
   }
 
-  /** Learns from a part, or takes what an earlier commit left of it, and compares as much as fits into a commit. */
+  /** Learns from a part, or takes the candidates that an earlier commit left of it, and compares as many as fit into a commit. */
   async #step(state: LearningState, input: JobInput, hasMore: boolean): Promise<Step> {
     const { summary, profile, limits } = this.#pipeline;
     const derived = summary || profile ? await readDerived(this.#pipeline, this.#work) : {};
@@ -196,8 +201,8 @@ export class JobRun {
   }
 
   /**
-   * Learns from an input, but not again after a refused commit. Learns again if the summary or the unread messages have changed: a removed
-   * one must not come back through an earlier result.
+   * Learns from an input. After a refused commit it reuses the result, unless the summary or the unread messages have changed: a removed
+   * summary or message must not come back through an earlier result.
    */
   async #learn(input: JobInput, summary: string | undefined): Promise<Learned> {
     const from = JSON.stringify([summary, partKey(input)]);
@@ -211,7 +216,7 @@ export class JobRun {
     for (let most = Math.min(MOST_CANDIDATES, candidates.length); ;) {
       const consolidated = await consolidate(this.#pipeline, this.#work, candidates.slice(0, most), maxInvalidations);
       const puts = await this.#puts(consolidated.working.changed);
-      // Memories have all their sources, which may be large; and a candidate may replace several.
+      // A memory contains all its sources, which may be large, and a candidate may replace several memories.
       const count = puts.length + consolidated.quarantined.length;
       const size = Math.max(jsonBytes(puts) / MOST_PUT_BYTES, count / MOST_CHANGES);
       if (most <= 1 || size <= 1) return { ...consolidated, puts, later: candidates.slice(most) };
@@ -220,8 +225,8 @@ export class JobRun {
   }
 
   /**
-   * The commit of the result with the profile. Keeps what remains in a note, so that the model finds the facts only once. The last commit of a
-   * part also writes what was read, and the last one of all removes the job.
+   * Plans the commit of the result with the profile. Stores the remaining candidates in a note, so that the model extracts the facts only
+   * once. The last commit of a part also marks its messages as read, and the last commit of the job removes the job.
    */
   async #commitOf(step: Step): Promise<JobPlan> {
     const { state, input, learned, compared, waiting, rest, derived, hasMore } = step;
@@ -278,17 +283,17 @@ export class JobRun {
   }
 }
 
-/** Names the messages of an input. `undefined`: it has none, or a person has approved it. */
+/** Returns a key for the messages of an input. `undefined`: it has no messages, or a person has approved it. */
 function partKey(input: JobInput): string | undefined {
   return 'range' in input && !input.isApproved ? `${input.range.from}-${input.range.to}` : undefined;
 }
 
-/** The id of a text that a commit quarantines. In the order of their ids the texts of a part are as they were found. */
+/** Returns the id of a text that a commit quarantines. The ids of a part's texts sort in the order in which the texts were found. */
 function textId(jobId: string, { part, commits }: SplitJob, index: number): string {
   return [jobId, part ?? '', ...[commits, index].map((number) => String(number).padStart(6, '0'))].join(':');
 }
 
-/** The texts of the facts that hold and do not expire. */
+/** Returns the texts of the valid facts that do not expire. */
 function textsOf(memories: readonly MemoryDraft[]): string[] {
   return memories
     .filter(

@@ -43,15 +43,15 @@ export interface Consolidated {
   readonly quarantined: readonly { readonly candidate: Candidate; readonly reason: string }[];
 }
 
-/** A fact that no rule settles. */
+/** A fact that no rule decides, so the model is asked. */
 interface Undecided {
-  /** It, each time that the job has it. */
+  /** The job's candidates with this fact. */
   readonly candidates: readonly Candidate[];
-  /** The ids of the memories that resemble it. */
+  /** The ids of similar memories. */
   readonly near: readonly string[];
 }
 
-/** Compares the candidates with the known memories and with each other, and works out the changes. */
+/** Compares the candidates with the known memories and with each other, and returns the changes. */
 export async function consolidate(
   pipeline: Pipeline,
   work: LearnContext,
@@ -72,7 +72,7 @@ export async function consolidate(
       if (!working.putKeyed(candidate)) quarantined.push({ candidate, reason: tooMany(1) });
     } else {
       const found = await nearest(scope, candidate.text, { kind: candidate.kind, abortSignal: signal });
-      // A message that is kept word for word stays as it is.
+      // A message that is stored word for word is never changed.
       const near = found.filter(({ role }) => role === undefined);
       for (const memory of near) working.add(memory);
       const same = working.findSame(candidate);
@@ -84,7 +84,7 @@ export async function consolidate(
   const queue = inSaidOrder(undecided);
   while (queue.length > 0) {
     const asked = queue.splice(0, MOST_ASKED);
-    // What this job has created or changed by now, too. A fact with a key meets others only by that key.
+    // Also compare with the memories that this job has created or changed. A fact with a key is compared only by its key.
     const changed = working.changed.filter((memory) => memory['key'] === undefined && memory['role'] === undefined);
     const ids = new Set([...asked.flatMap(({ near }) => near), ...changed.map(({ id }) => id)]);
     const known = [...ids].flatMap((id) => working.active(id) ?? []);
@@ -95,7 +95,7 @@ export async function consolidate(
     for (const [i, one] of asked.entries()) {
       if (contested.includes(one)) continue;
       for (const candidate of one.candidates) {
-        // The job has the fact twice.
+        // The job contains the fact twice.
         const same = working.findSame(candidate);
         if (same) {
           working.corroborate(same, candidate);
@@ -105,7 +105,7 @@ export async function consolidate(
         if (reason !== undefined) quarantined.push({ candidate, reason });
       }
     }
-    // Asked once more: what it contradicts is a memory by then, and the stronger of the two holds.
+    // Ask again about these facts: the facts that they contradict are memories by then, and the stronger of the two stays valid.
     queue.unshift(...contested);
   }
   return { working, quarantined };
@@ -115,20 +115,20 @@ function addUndecided(undecided: Map<string, Undecided>, candidate: Candidate, n
   const { kind, text, data } = candidate;
   const key = JSON.stringify([kind, sameFactKey(text), kind === 'procedural' ? data : undefined]);
   const earlier = undecided.get(key)?.candidates ?? [];
-  // Where it was said last.
+  // Move the fact to the position where it was said last.
   undecided.delete(key);
   undecided.set(key, { candidates: [...earlier, candidate], near: near.map(({ id }) => id) });
 }
 
-/** The facts in the order in which they were said: of those that contradict each other the model keeps the last. */
+/** Returns the facts in the order in which they were said, because the model keeps the last of several contradicting facts. */
 function inSaidOrder(undecided: ReadonlyMap<string, Undecided>): Undecided[] {
   const positionOf = ({ candidates }: Undecided) => candidates.at(-1)!.source.from ?? 0;
   return [...undecided.values()].sort((a, b) => positionOf(a) - positionOf(b));
 }
 
 /**
- * Whether the model leaves out a fact, maybe for another one of the same request, although it has to be kept, or is more trusted than one
- * that is kept.
+ * Whether the model dropped a fact that must be kept, or that is more trusted than a kept fact: the model may have dropped it for another
+ * fact of the same request.
  */
 function isContested(index: number, facts: readonly Candidate[], answers: readonly (Operation | undefined)[]): boolean {
   const fact = facts[index]!;
@@ -140,12 +140,12 @@ function isLeftOut(operation: Operation | undefined): boolean {
   return operation?.op === 'NOOP' && (operation.existing ?? []).length === 0;
 }
 
-/** Whether a person asks to remember the fact, or has approved it: then it is worth keeping. */
+/** Whether the fact must be kept, because a person asked to remember it or approved it. */
 function isWanted({ source, approvedAt }: Candidate): boolean {
   return source.type === 'explicit' || approvedAt !== undefined;
 }
 
-/** Adds memories with these ids, those that replaced them, and so on. One that has expired at the time of the new facts counts as removed. */
+/** Adds the memories with these ids and all their successors. A memory that has expired at the time of the new facts counts as removed. */
 async function addWithSuccessors(
   { store }: Pipeline,
   { id, options }: ScopeTarget,
@@ -162,7 +162,7 @@ async function addWithSuccessors(
   }
 }
 
-/** Asks for the operations. One that is still impossible after the repair is left out: its fact becomes a memory. */
+/** Asks the model for the operations. An operation that is still invalid after the repair is ignored: its fact becomes a memory. */
 async function askOperations(
   ask: AskModel,
   known: readonly MemoryDraft[],
@@ -191,7 +191,7 @@ async function askOperations(
     },
   });
   const possible = answered.filter((operation) => operationFault(operation) === undefined);
-  // The sentence of an UPDATE does not say what another operation makes of the memory.
+  // The sentence of an UPDATE does not contain the result of another operation on the same memory.
   const hasRival = ({ existing: [memory] = [] }: Operation, i: number) =>
     possible.some(
       (one, j) => j !== i && (one.op === 'UPDATE' || one.op === 'DELETE') && one.existing?.includes(memory!),
@@ -206,7 +206,7 @@ function replacedTwice(operations: readonly Operation[]): string | undefined {
   return `two new facts replace existing memory ${twice}. If they contradict each other, answer NOOP without a number for the earlier one; if both can be true, CREATE for one of them.`;
 }
 
-/** Carries out an operation. Returns a reason if the candidate must wait for a decision. */
+/** Applies an operation. Returns a reason if the candidate must wait for a decision. */
 async function apply(
   { redact }: Pipeline,
   { guard }: LearnContext,
@@ -216,7 +216,7 @@ async function apply(
   known: readonly MemoryDraft[],
 ): Promise<string | undefined> {
   const ids = (operation?.existing ?? []).map((number) => known[number - 1]!.id);
-  // An earlier operation may have replaced one: then this fact contradicts what holds in its place.
+  // An earlier operation may have replaced a memory. Then this fact contradicts its successor.
   const named = [...new Set(ids.flatMap((id) => working.holding(id) ?? []))];
   const [first] = named;
   const op = operation?.op;
@@ -224,7 +224,7 @@ async function apply(
   else if (!first || op === 'CREATE' || (op === 'UPDATE' && candidate.approvedAt)) working.create(candidate);
   else if (op === 'NOOP' && ids.includes(first.id)) working.corroborate(first, candidate);
   else if (op === 'UPDATE') {
-    // The model has written the sentence, so it is redacted and checked, too.
+    // The model has written the sentence, so it is also redacted and checked.
     const text = await redact(operation!.text!);
     if ((await guard(text, 'memory', candidate.source.type)) !== undefined) working.create(candidate);
     else working.update(first, candidate, text);
@@ -235,5 +235,5 @@ async function apply(
 }
 
 function tooMany(count: number): string {
-  return `It would replace more memories than one job may: ${count}, with those before it more than limits.maxInvalidations. Approve it to replace them.`;
+  return `The number of memories that it would replace is ${count}. With the job's earlier replacements this is more than limits.maxInvalidations. Approve it to replace them.`;
 }

@@ -16,7 +16,10 @@ import {
 import { sameFactKey } from '../../same-fact.ts';
 import { procedureOf } from '../extract/procedures.ts';
 
-/** The most sources of a memory, and their bytes. A further one that says the same takes the place of the oldest; those of a procedure count as successes. */
+/**
+ * The most sources of a memory, and their bytes. A further source with the same statement replaces the oldest; a procedure still counts the
+ * replaced sources as successes.
+ */
 const MAX_SOURCES = 100;
 const MAX_SOURCE_BYTES = 128 * 1024;
 
@@ -24,7 +27,7 @@ const MAX_SOURCE_BYTES = 128 * 1024;
 export class WorkingMemories {
   readonly #memories = new Map<string, MemoryDraft>();
   readonly #touched = new Set<string>();
-  /** By text, its {@link sameFactKey}: each candidate is compared with all memories. */
+  /** Caches {@link sameFactKey} by text, because each candidate is compared with all memories. */
   readonly #keys = new Map<string, string>();
   readonly #maxInvalidations: number;
   readonly #now: string;
@@ -43,26 +46,26 @@ export class WorkingMemories {
     if (!this.#memories.has(memory.id)) this.#memories.set(memory.id, memory);
   }
 
-  /** The memory, if it holds. */
+  /** Returns the memory if it is valid. */
   active(id: string): MemoryDraft | undefined {
     const memory = this.#memories.get(id);
     return memory?.validTo === undefined ? memory : undefined;
   }
 
-  /** The memory, or the one at the end of the chain of memories that replaced it, if that one holds and was added. */
+  /** Returns the memory, or its last successor if it was replaced; `undefined` if that one is not valid or was not added. */
   holding(id: string): MemoryDraft | undefined {
     const memory = this.#memories.get(id);
     return memory && (memory.validTo === undefined ? memory : this.#successorOf(memory));
   }
 
-  /** The memories that were changed or created. */
+  /** Returns the memories that were changed or created. */
   get changed(): MemoryDraft[] {
     return [...this.#touched].map((id) => this.#memories.get(id)!);
   }
 
   /**
-   * The memory that has the candidate's words as its text, or as the statement of a source; a procedure may not have other data. Of a
-   * memory with a key only the text is compared: its sources may state different facts.
+   * Finds the memory whose text, or a source's statement, is equal to the candidate's text; a procedure must also have equal data. For a
+   * memory with a key only the text is compared, because its sources may state different facts.
    */
   findSame({ text, kind, data }: Candidate): MemoryDraft | undefined {
     const key = this.#keyOf(text);
@@ -94,7 +97,7 @@ export class WorkingMemories {
     return id;
   }
 
-  /** Adds the candidate's source to a memory that states the same fact. If it has other data, the stronger of the two counts. */
+  /** Adds the candidate's source to a memory that states the same fact. If their data differ, the data of the stronger source is kept. */
   corroborate(memory: MemoryDraft, candidate: Candidate): void {
     const { source, data, schemaId } = candidate;
     const isOther = memory.kind !== 'procedural' && data !== undefined && !jsonEqual(memory.data, data);
@@ -113,13 +116,13 @@ export class WorkingMemories {
   }
 
   /**
-   * Adds the candidate's source to a memory, and replaces the text by one that states both facts. Creates a new memory
-   * instead if the source is less trusted than the memory, or if the memory has a key: its text is the statement of one source.
+   * Adds the candidate's source to a memory, and replaces the memory's text by a text that states both facts. Creates a new memory instead
+   * if the source is less trusted than the memory, or if the memory has a key, because then its text is the statement of one source.
    */
   update(memory: MemoryDraft, candidate: Candidate, text: string): void {
     const { source, data, schemaId } = candidate;
     const sources = [...memory.sources, source];
-    // Once the list of sources is full, `forgetSource` would not find what this one adds to the text.
+    // A full list of sources has no place for this source, so `forgetSource` would not find the part that it adds to the text.
     if (memory['key'] !== undefined || source.trust < trustOf(memory) || exceedsLimits(sources)) {
       this.create(candidate);
       return;
@@ -130,8 +133,9 @@ export class WorkingMemories {
   }
 
   /**
-   * Decides between a candidate and the memories that it contradicts, by {@link prevailsOver}. The loser is kept as a memory that does not
-   * hold; but one that expires does not end one that lasts. Returns false, and does nothing, if the job would invalidate too many memories.
+   * Decides between a candidate and the memories that it contradicts, by {@link prevailsOver}. The weaker one is stored as a memory that is
+   * not valid. A fact that expires never ends a memory that lasts. Returns false, and does nothing, if the job would invalidate too many
+   * memories.
    */
   supersede(contradicted: readonly MemoryDraft[], candidate: Candidate): boolean {
     const lasts = candidate.expiresAt === undefined;
@@ -154,8 +158,8 @@ export class WorkingMemories {
   }
 
   /**
-   * Adds a fact with a key. Each key has one memory, with the text of its strongest source. If another memory has replaced that memory, the
-   * stronger of the two holds. Returns false, and does nothing, if the job would invalidate too many memories.
+   * Adds a fact with a key. Each key has one memory, with the text of its strongest source. If another memory has replaced it, the stronger
+   * of the two is valid. Returns false, and does nothing, if the job would invalidate too many memories.
    */
   putKeyed(candidate: Candidate): boolean {
     const memory = this.#memories.get(keyedId(candidate)!);
@@ -169,7 +173,7 @@ export class WorkingMemories {
       this.counts.ignored++;
       return true;
     }
-    // A source replaces its earlier statements, except those that it made with more trust.
+    // A source replaces its earlier statements, except statements with more trust.
     const isReplaced = (one: MemorySource) =>
       one.id === source.id && one.trust <= source.trust && !(one.at === source.at && isLaterPart(one, source));
     const others = memory.sources.filter((one) => !isReplaced(one));
@@ -204,7 +208,10 @@ export class WorkingMemories {
     if (!isOfSameJob(memory, said)) this.counts.invalidated++;
   }
 
-  /** When a memory ends that a statement contradicts. By a wrong clock the statement may be of a later time, until which both would hold. */
+  /**
+   * Returns when a memory ends that a statement contradicts: now at the latest. A wrong clock may give the statement a later time, and
+   * until then both would be valid.
+   */
   #endAt(saidAt: string): string {
     return saidAt < this.#now ? saidAt : this.#now;
   }
@@ -213,7 +220,10 @@ export class WorkingMemories {
     for (const { sha256 } of sources) this.outdated.add(sha256);
   }
 
-  /** @param members What follows from the source. Left out if a full list has no place for it: `forgetSource` would not find it. */
+  /**
+   * @param members The members that follow from the source. Ignored if the full list has no place for the source, because `forgetSource`
+   *   would not find them.
+   */
   #addSource(memory: MemoryDraft, candidate: Candidate, members: Partial<MemoryDraft>): void {
     const { source } = candidate;
     const next = withSources(memory, [...memory.sources, source]);
@@ -231,25 +241,25 @@ export class WorkingMemories {
   }
 }
 
-/** Whether a memory is known only from the job that states something else now. */
+/** Whether all sources of a memory are from the job that now contradicts it. */
 function isOfSameJob({ sources }: MemoryDraft, { id, sha256 }: MemorySource): boolean {
   return sources.every((source) => source.id === id && source.sha256 === sha256);
 }
 
-/** The memory as one that holds. */
+/** Returns the memory without its end, so that it is valid. */
 export function withoutEnd(memory: MemoryDraft): MemoryDraft {
   const { validTo: _, supersededBy: __, ...rest } = memory;
   return rest;
 }
 
-/** The id of the memory of a key; a fact and a procedure may have the same key. `undefined` without a key. */
+/** Returns the id of a key's memory; `undefined` without a key. A fact and a procedure with the same key have different ids. */
 export function keyedId({ key, kind }: Pick<Candidate, 'key' | 'kind'>): string | undefined {
   if (key === undefined) return undefined;
   const hash = createHash('sha256').update(key).digest('hex').slice(0, 32);
   return kind === 'procedural' ? `procedure-${hash}` : `key-${hash}`;
 }
 
-/** The members of a memory with a key that follow from its sources. */
+/** Returns the members that follow from the sources of a memory with a key. */
 export function strongestStatement(
   sources: readonly MemorySource[],
 ): Pick<MemoryDraft, 'text' | 'data' | 'topics' | 'validFrom'> & { contradictions: number } {
@@ -264,17 +274,17 @@ export function strongestStatement(
   };
 }
 
-/** Whether nothing is to be learned from a source about the memory of a key. `successor` is the memory that has replaced it. */
+/** Whether a source adds nothing to the memory of a key. `successor` is the memory that replaced it. */
 function isKnownFact(memory: MemoryDraft, source: MemorySource, successor: MemoryDraft | undefined): boolean {
   const earlier = memory.sources.findLast(({ id }) => id === source.id);
   if (!earlier || !isRepetition(source, earlier)) return false;
   if (memory.validTo === undefined && isSameFact(memory.text, source.statement)) return true;
-  // The statement was replaced. It counts as new if its own source replaced it, or if it comes from later messages of the session.
+  // The statement was replaced. It counts as new if the same source replaced it, or if it comes from later messages of the session.
   const isOfSuccessor = successor?.sources.some(({ id }) => id === source.id);
   return !isOfSuccessor && !isLaterPart(source, earlier);
 }
 
-/** Whether a source states what it stated before, with no more trust. */
+/** Whether a source repeats an earlier statement without more trust. */
 function isRepetition({ id, trust, statement }: MemorySource, earlier: MemorySource): boolean {
   return earlier.id === id && earlier.trust >= trust && isSameFact(earlier.statement, statement);
 }
@@ -283,7 +293,10 @@ function isSameFact(a: string, b: string): boolean {
   return sameFactKey(a) === sameFactKey(b);
 }
 
-/** The importance and the expiry of a memory to which a source with the same fact is added. It expires only if both statements do. */
+/**
+ * Returns the importance and the expiry of a memory to which a source with the same fact is added. The memory expires only if both
+ * statements expire.
+ */
 function mergedMembers(memory: MemoryDraft, candidate: Candidate): Pick<MemoryDraft, 'importance' | 'expiresAt'> {
   const [a, b] = [memory.expiresAt, candidate.expiresAt];
   return {
@@ -292,7 +305,7 @@ function mergedMembers(memory: MemoryDraft, candidate: Candidate): Pick<MemoryDr
   };
 }
 
-/** The sources of a memory, without the least trusted ones if they are too many; of equally trusted ones the oldest go. */
+/** Drops the least trusted sources if there are too many; of equally trusted sources, the oldest. */
 function withinLimits(sources: readonly MemorySource[]): MemorySource[] {
   const kept = [...sources];
   while (kept.length > 1 && exceedsLimits(kept)) {
@@ -303,9 +316,10 @@ function withinLimits(sources: readonly MemorySource[]): MemorySource[] {
 }
 
 /**
- * The sources, with a further one in place of the oldest that says the same with no more trust. Without such a one, as they are.
+ * Replaces the oldest source that has the same statement and no more trust by a further source. Returns the sources unchanged if none
+ * qualifies.
  *
- * @param replacesData Whether the oldest may be one that states data, because the memory takes the data of the further one.
+ * @param replacesData Whether the replaced source may have data, because the memory takes the data of the further source.
  */
 function withNewest(
   sources: readonly MemorySource[],
@@ -322,14 +336,14 @@ function withNewest(
   return exceedsLimits(renewed) ? sources : renewed;
 }
 
-/** Whether these are more sources than a memory may have. */
+/** Whether a memory may not have so many sources. */
 function exceedsLimits(sources: readonly MemorySource[]): boolean {
   return sources.length > MAX_SOURCES || jsonBytes(sources, MAX_SOURCE_BYTES) > MAX_SOURCE_BYTES;
 }
 
 /**
- * Whether a memory prevails over a source that contradicts it: by trust, then time, then the number of sources. What one source says at one
- * time are parts of a conversation, of which the later one counts, or statements of a list, of which the last one counts.
+ * Whether a memory prevails over a source that contradicts it: by trust, then time, then the number of sources. Statements of one source at
+ * the same time are parts of a conversation or items of a list: the last one prevails.
  */
 function prevailsOver(memory: MemoryDraft, source: MemorySource): boolean {
   const known = trustOf(memory);

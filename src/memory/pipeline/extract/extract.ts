@@ -9,9 +9,9 @@ import { dataFault, describeTopics, givenData, schemaTopic } from './topics.ts';
 /** Facts from messages, and the new summary. */
 export interface Extracted {
   readonly facts: readonly MemoryFact[];
-  /** The number of facts that were left out, because they fit no topic. */
+  /** The number of facts that were ignored because they fit no topic. */
   readonly ignored: number;
-  /** Replaces the previous summary, which stays as it is if this is `undefined`. */
+  /** Replaces the previous summary. `undefined`: the previous summary stays. */
   readonly summary: string | undefined;
 }
 
@@ -50,7 +50,7 @@ export async function extractFacts(
     readonly messages: readonly MessageData[];
     /** The index of each message in its session. */
     readonly positions: readonly number[];
-    /** When they were said, ISO 8601 in UTC. */
+    /** When the messages were said; ISO 8601 in UTC. */
     readonly at: string;
     readonly summary: string | undefined;
     /** The most characters of the new summary; `0`: no summary. */
@@ -99,7 +99,7 @@ function dateOf(at: string): string {
   return `The messages are of ${weekday}, ${at.slice(0, 10)}.`;
 }
 
-/** The messages as text for a prompt; `wanted` says what to answer. */
+/** Formats the messages for a prompt; `wanted` is the instruction at the end. */
 function conversation(messages: readonly MessageData[], positions: readonly number[], wanted: string): string {
   const blocks = messages.map(
     (message, i) => `${positions[i]}. ${message.role}:\n${markedLines(messageText(message))}`,
@@ -114,7 +114,7 @@ function mediaOf(messages: readonly MessageData[]): Part[] {
   );
 }
 
-/** The most steps of a procedure that the model distills, or that is merged. */
+/** The most steps of a procedure, distilled or merged. */
 export const MOST_STEPS = 40;
 
 const Procedure = z.object({
@@ -122,7 +122,6 @@ const Procedure = z.object({
   steps: z.array(z.string().min(1).max(500)).min(1).max(MOST_STEPS),
 });
 
-/** A way to do something. */
 export type ProcedureDraft = z.output<typeof Procedure>;
 
 /** Asks the model for the steps of a successful session. */
@@ -136,7 +135,7 @@ export function distillProcedure(ask: AskModel, messages: readonly MessageData[]
   });
 }
 
-/** Asks the model to rewrite texts without anything personal, in the same order. */
+/** Asks the model to rewrite texts without personal data, in the same order. */
 export async function withoutPersons(ask: AskModel, texts: readonly string[]): Promise<readonly string[]> {
   if (texts.length === 0) return [];
   const { texts: rewritten } = await ask({

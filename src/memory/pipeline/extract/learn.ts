@@ -22,7 +22,7 @@ import { distillProcedure, extractFacts, withoutPersons, type Extracted } from '
 export interface Learned {
   readonly candidates: readonly Candidate[];
   readonly quarantined: readonly Quarantined[];
-  /** Facts that only the assistant states, or that fit no topic. */
+  /** The number of facts that only the assistant states, or that fit no topic. */
   readonly ignored?: number;
   readonly summary?: string | undefined;
 }
@@ -40,7 +40,7 @@ interface PlacedMessage {
   readonly message: MessageData;
 }
 
-/** Finds the facts to remember in a job's input, and checks all texts by the guards. */
+/** Finds the facts to remember in a job's input, and checks all texts with the guards. */
 export async function learn(
   pipeline: Pipeline,
   context: LearnContext,
@@ -51,7 +51,7 @@ export async function learn(
     input.task === 'facts'
       ? { candidates: candidatesOfFacts(pipeline, input), quarantined: [] }
       : await learnFromMessages(pipeline, context, input, summary);
-  // Only the approved text itself reaches all users of an app: the facts of an approved message wait again.
+  // Only the approved text itself may reach all users of an app. The facts of an approved message wait for approval again.
   if (input.isApproved && (input.task === 'facts' || context.scope.kind !== 'app')) return learned;
   const candidates =
     context.scope.kind === 'app' && context.ask
@@ -63,7 +63,7 @@ export async function learn(
 function candidatesOfFacts(pipeline: Pipeline, input: FactsInput): Candidate[] {
   const { now, toolTtlMs } = pipeline;
   const approvedAt = new Date(now()).toISOString();
-  // A tool's fact may have expired while it waited: its time begins with the approval.
+  // A tool's fact may have expired while it waited, so its lifetime begins with the approval.
   const expiresAt = new Date(now() + toolTtlMs).toISOString();
   const hasDefaultExpiry = ({ source: { type, at }, expiresAt: end = '' }: Candidate) =>
     type === 'tool' && Date.parse(end) === Date.parse(at) + toolTtlMs;
@@ -84,7 +84,7 @@ async function learnFromMessages(
   const { source, range, task } = input;
   const isVerbatim = task === 'verbatim' || (task === 'learn' && pipeline.extract === 'verbatim');
   const readsTools = task === 'procedure' || (!isVerbatim && (pipeline.learnFromTools || input.isApproved));
-  // The assistant's messages are context, and no fact is taken from them, so they are not checked here. Extracted facts are.
+  // The assistant's messages are only context for the extraction, so they are not checked here. Extracted facts are checked.
   const checksAssistant = task === 'procedure' || isVerbatim || source.type !== undefined;
   const quarantined: Quarantined[] = [];
   const passed: PlacedMessage[] = [];
@@ -104,7 +104,7 @@ async function learnFromMessages(
     const candidates = passed.length === 0 ? [] : [await procedureCandidate(pipeline, context, input, passed, origin)];
     return { candidates, quarantined };
   }
-  // What tools answer is learned apart from what people and the assistant say.
+  // Learn from the outputs of tools separately from the messages of people and the assistant.
   const said = passed.filter(({ message }) => message.role !== 'tool').map(withoutToolParts);
   if (isVerbatim) return { candidates: said.map((one) => verbatimCandidate(input, one, origin)), quarantined };
   const { facts, summary: next, ...found } = await extract(pipeline, context, said, source.at, summary);
@@ -119,7 +119,7 @@ async function learnFromMessages(
   return { candidates, quarantined, ignored: found.ignored + unsaid + fromTools.ignored, summary: next };
 }
 
-/** The facts in messages, by the application's extractor or by the model, redacted. */
+/** Extracts the facts in messages with the application's extractor or the model, and redacts them. */
 async function extract(
   pipeline: Pipeline,
   context: LearnContext,
@@ -155,22 +155,22 @@ async function extractUnredacted(
     checkFacts('extract: result', found);
     return { facts: found.map(toFact), ignored: 0, summary: undefined };
   }
-  // A summary of an app would reach all users without approval.
+  // An app has no summary, because it would reach all users without approval.
   const summaryLength = keepsSummary && scope.kind !== 'app' ? limits.summaryLength : 0;
   return extractFacts(mustAsk(ask), { topics, messages, positions, at, summary, summaryLength });
 }
 
-/** The message with as much of a long text as the guards have read. */
+/** Cuts the long texts of a message to the length that the guards have read. */
 function withReadTexts(message: MessageData): MessageData {
   const read = (part: Part) =>
     part.text === undefined ? part : { ...part, text: messageText({ ...message, content: [part] }) };
   return { ...message, content: message.content.map(read) };
 }
 
-/** Throws without a model: the job may come from a process that has one. */
+/** Throws without a model. The job may come from a process that has one. */
 function mustAsk(ask: AskModel | undefined): AskModel {
   if (ask) return ask;
-  throw failedPrecondition('This memory job needs a model, and the memory manager of this process has none.');
+  throw failedPrecondition('This memory job needs a model, but the memory manager of this process has no model.');
 }
 
 async function procedureCandidate(
@@ -192,12 +192,15 @@ function verbatimCandidate(input: LearnInput, { position, message }: PlacedMessa
   const fact = { text: messageText(message) };
   const range = { from: position, to: position + 1 };
   const type = input.source.type ?? 'implicit';
-  // The same in each attempt: a message is one memory, also if a first commit of the job was made before.
+  // The id is the same in each attempt, so that a message becomes one memory even if an earlier attempt has committed it.
   const id = `said-${sha256Of([source.id, position, input.sha256s[position - input.range.from]])}`;
   return { ...candidateOf(fact, type, range, { ...origin, source }, MAX_VERBATIM), id, role: message.role };
 }
 
-/** Rewrites candidates of an app, so that they contain nothing about persons. One whose text changes loses its data, which may name them, too. */
+/**
+ * Rewrites candidates of an app, so that they contain nothing about persons. A candidate whose text changes loses its data, because the
+ * data may also name persons.
+ */
 async function rewriteWithoutPersons(ask: AskModel, candidates: readonly Candidate[]): Promise<Candidate[]> {
   const given = candidates.map(({ text }) => text);
   const texts = await withoutPersons(ask, given);
@@ -230,7 +233,7 @@ async function guardCandidates(
   return { ...learned, candidates, quarantined };
 }
 
-/** Whether a memory has the candidate word for word: then the guards or a person have accepted it before. */
+/** Whether a memory equals the candidate word for word. Then the guards or a person have accepted it before. */
 async function isRemembered(
   { nearest }: Pipeline,
   { scope, signal }: LearnContext,
@@ -250,7 +253,7 @@ function originOf({ trust, toolTtlMs, now }: Pipeline, { source, isApproved }: J
   return { source, sha256, trust, toolTtlMs, from: isApproved ? now() : Date.parse(source.at) };
 }
 
-/** The source type of a fact from messages; `undefined` if only the assistant states it. */
+/** Returns the source type of a fact from messages; `undefined` if only the assistant states the fact. */
 function typeOfFact(
   { messages = [], isExplicit }: MemoryFact,
   said: readonly PlacedMessage[],
@@ -261,13 +264,13 @@ function typeOfFact(
   return isExplicit ? 'explicit' : 'implicit';
 }
 
-/** The messages that state a fact. Default: all of the job. */
+/** Returns the range of the messages that state a fact. Default: all messages of the job. */
 function rangeOf({ messages = [] }: MemoryFact, { range }: LearnInput): { from: number; to: number } {
   if (messages.length === 0) return { from: range.from, to: range.to };
   return { from: Math.min(...messages), to: Math.max(...messages) + 1 };
 }
 
-/** The tools' answers, without those of the memory tools: these are known memories. */
+/** Returns the outputs of tools. Omits the memory tools, because their outputs are known memories. */
 function toolAnswers({ position, message }: PlacedMessage): PlacedMessage[] {
   if (message.role !== 'tool') return [];
   const content = message.content.filter(({ toolResponse }) => !toolResponse || !isMemoryTool(toolResponse.name));

@@ -3,12 +3,12 @@ import type { MemoryDraft, MemorySource } from '../../../store/memory/contract.t
 import { MOST_STEPS, type ProcedureDraft } from './extract.ts';
 import { sameFactKey } from '../../same-fact.ts';
 
-/** A procedure as one text. */
+/** Formats a procedure as one text. */
 export function procedureText(task: string, steps: readonly string[]): string {
   return [`To ${task.replace(/^to /i, '')}:`, ...steps.map((step, i) => `${i + 1}. ${step}`)].join('\n');
 }
 
-/** The steps of all sources as one procedure; `undefined` if a source has none, so that the procedure is a text alone. */
+/** Merges the steps of all sources into one procedure; `undefined` if a source has no steps, so that the procedure is only a text. */
 export function procedureOf(sources: readonly MemorySource[]): Pick<MemoryDraft, 'text' | 'data'> | undefined {
   const drafts = sources.map(({ data }) => stepsOf(data));
   if (!drafts.every((draft) => draft !== undefined)) return undefined;
@@ -18,8 +18,8 @@ export function procedureOf(sources: readonly MemorySource[]): Pick<MemoryDraft,
 }
 
 /**
- * Merges two lists of steps in their order. A step that both have, in equal words, appears once. If the result is longer than a procedure
- * may be, the lists have little in common, and the later one alone remains.
+ * Merges two lists of steps in their order. A step that both contain in equal words appears once. If the result is too long for a
+ * procedure, the lists have little in common, and only the later one remains.
  */
 function mergeSteps(before: readonly string[], after: readonly string[]): string[] {
   const a = before.map(sameFactKey);

@@ -38,17 +38,20 @@ const EXAMPLE: Readonly<Record<keyof MemoryExample, OptionCheck>> = {
 };
 
 /**
- * The topics of a manager, with their descriptions.
+ * Returns the topics of a manager, with their descriptions.
  *
  * @throws `INVALID_ARGUMENT`
  */
 export function settleTopics(topics: readonly (BuiltInTopic | MemoryTopic)[] | undefined): readonly MemoryTopic[] {
-  if (topics?.length === 0) throw invalidArgument('memoryManager: topics: without a topic nothing is remembered.');
+  if (topics?.length === 0)
+    throw invalidArgument(
+      'memoryManager: topics must have at least one topic, because facts without a topic are not remembered.',
+    );
   const settled = (topics ?? (Object.keys(BUILT_IN) as BuiltInTopic[])).map((topic) => {
     if (typeof topic !== 'string') return topic;
     if (Object.hasOwn(BUILT_IN, topic)) return { label: topic, description: BUILT_IN[topic] };
     throw invalidArgument(
-      `memoryManager: there is no topic '${topic as string}'; describe it, or use ${Object.keys(BUILT_IN).join(', ')}.`,
+      `memoryManager: '${topic as string}' is not a built-in topic. Describe it, or use ${Object.keys(BUILT_IN).join(', ')}.`,
     );
   });
   const labels = new Set<string>();
@@ -78,7 +81,7 @@ function exampleLines({ text, data }: MemoryFact): string[] {
   return [markedLines(text), ...(data === undefined ? [] : [`  with data: ${JSON.stringify(data)}`])];
 }
 
-/** The topics as text for a prompt. */
+/** Formats the topics for a prompt. */
 export function describeTopics(topics: readonly MemoryTopic[]): string {
   return topics
     .map(({ label, description, examples = [], schema }) => {
@@ -96,7 +99,7 @@ export function describeTopics(topics: readonly MemoryTopic[]): string {
     .join('\n');
 }
 
-/** The fault in the `data` of an extracted fact, by the schemas of its topics. Without a schema, `data` is ignored. */
+/** Returns the fault in the `data` of an extracted fact, by the schemas of its topics. Without a schema, `data` is ignored. */
 export function dataFault(
   topics: readonly MemoryTopic[],
   labels: readonly string[],
@@ -111,12 +114,12 @@ export function dataFault(
   return `data of topic ${topic.label} at ${JSON.stringify(issue?.path.join('.') ?? '')}: ${issue?.message ?? 'invalid'}.`;
 }
 
-/** The data without the null members that stand for absent ones. */
+/** Removes null members that the model sent instead of omitting them. */
 export function givenData({ schema }: MemoryTopic, data: unknown): unknown {
   return withoutNulls(data ?? undefined, schema!);
 }
 
-/** The topic whose schema the data of a fact with these topics has. */
+/** Returns the topic whose schema applies to the data of a fact with these topics. */
 export function schemaTopic(topics: readonly MemoryTopic[], labels: readonly string[]): MemoryTopic | undefined {
   return topics.find(({ label, schema }) => schema !== undefined && labels.includes(label));
 }

@@ -12,10 +12,10 @@ import { poisonReason, poisonReasonOfSteps } from './poison.ts';
 const PERSONAL =
   /\b(?:the user|the customer|user's|customer's|he|she|his|her|hers|my|mr\.?|mrs\.?|ms\.?|dr\.?)\b|\S+@\S+\.\w+|\+?\d[\d ()/-]{7,}\d|\[[A-Z_]{3,}(?:_\d+)?\]/i;
 
-/** Yields to other work after so many characters: the rules take about 0.1 s for 20,000 characters of some languages. */
+/** Yields to other work after this many characters, because the rules take about 0.1 s for 20,000 characters of some languages. */
 const MOST_AT_ONCE = 5_000;
 
-/** Checks a text before a memory is made of it. Returns the reason if the text must wait for a decision. */
+/** Checks a text before it becomes a memory. Returns the reason if the text must wait for a decision. */
 export type Guard = (
   text: string,
   kind: GuardedText['kind'],
@@ -23,8 +23,8 @@ export type Guard = (
 ) => Promise<string | undefined>;
 
 /**
- * Checks texts by the built-in rules, then by the application's guards. After a guard has not answered in time, no guard is asked again and
- * all further texts are stopped, so that a job waits only once.
+ * Checks texts with the built-in rules, then with the application's guards. If a guard times out, all further texts are stopped without
+ * asking a guard, so that a job waits only once.
  */
 export function guardOf(
   { scope, signal }: { scope: MemoryScope; signal: AbortSignal },
@@ -64,7 +64,7 @@ async function askGuard(guard: MemoryGuard, guarded: GuardedText): Promise<strin
   if (typeof guard === 'function') {
     const reason: unknown = (await guard(guarded)) || undefined;
     if (reason === undefined || typeof reason === 'string') return reason;
-    throw invalidArgument('A guard must return the reason as a text, or nothing.');
+    throw invalidArgument('A guard must return the reason as a text, or undefined.');
   }
   const matches = await guard.find(guarded.text, {});
   if (!Array.isArray(matches)) throw invalidArgument(`${guard.name}: find must return a list of { kind }.`);

@@ -1,24 +1,24 @@
 /**
- * The rules for languages other than English. People ignore rules, give orders and write to all customers in everyday sentences, too.
- * So a rule asks for the form of an order to the assistant (an imperative, "you must", "you are now", "the assistant must"),
- * and for an object that only an attempt names: its instructions, an approval, an address, a role without limits, the data of other users.
+ * The rules for languages other than English. Everyday sentences also ignore rules, give orders and address all customers. So a rule
+ * requires the form of an order to the assistant (an imperative, "you must", "you are now", "the assistant must"), and an object that only
+ * an attack names: its instructions, an approval, an address, a role without limits, the data of other users.
  */
 import { toLatin } from './readings.ts';
 
 /** The rules of a language. */
 export interface LanguageRules {
-  /** A letter that every text of the language has. */
+  /** Matches a letter that every text of the language contains. */
   readonly script?: RegExp;
   readonly instructs: readonly RegExp[];
   readonly aboutOthers: readonly RegExp[];
 }
 
-/** The beginning or the end of a word: `\b` knows the letters of English only. */
+/** The beginning or the end of a word, because `\b` supports only English letters. */
 const EDGE = String.raw`(?:(?<![\p{L}\p{N}])(?=[\p{L}\p{N}])|(?<=[\p{L}\p{N}])(?![\p{L}\p{N}]))`;
 
 /**
- * Creates a pattern from lines. {@link EDGE} replaces `\b`. Normalized texts have Latin letters in place of the Cyrillic ones
- * that look like them, and no marks, so the pattern is changed as well.
+ * Creates a pattern from lines. {@link EDGE} replaces `\b`. Normalized texts have Latin letters instead of similar Cyrillic letters, and no
+ * marks, so the pattern is normalized too.
  */
 function pattern({ raw }: TemplateStringsArray, ...parts: readonly string[]): RegExp {
   const source = String.raw({ raw }, ...parts).replaceAll(/\n */g, '');
@@ -26,13 +26,15 @@ function pattern({ raw }: TemplateStringsArray, ...parts: readonly string[]): Re
   return new RegExp(words.replaceAll(/\p{Script=Cyrillic}/gu, toLatin), 'u');
 }
 
-/** The beginning of a clause, where "ignora" is an imperative. After a comma or "and" it may say what someone does. */
+/** The beginning of a clause, where "ignora" is an imperative. After a comma or "and" it may describe what someone does. */
 const CLAUSE = String.raw`(?<=^ ?|[\n.:;!?¡¿"«(—-] ?|\b(?:bitte|por favor|hola|ahora|maintenant|veuillez|bonjour),? )`;
 
-/** A mail address or a link, to which data would be sent. */
+/** An email address or a link, to which data would be sent. */
 const ADDRESS = String.raw`(?:[\p{L}\p{N}]@[\p{L}\p{N}]|https?:)`;
 
-/** The end of a noun, and of its clause unless one of the words follows: the rules "of my diet" are not the assistant's. */
+/**
+ * The end of a noun that is also the end of its clause, or is followed by one of the words: the rules "of my diet" are not the assistant's.
+ */
 function endBefore(words: string): string {
   return String.raw`(?! ?[\p{L}\p{N}])|(?= (?:${words})\b)`;
 }
@@ -165,7 +167,7 @@ const CHINESE: LanguageRules = {
   ],
 };
 
-// The languages below have one rule: for the plainest order, to ignore the instructions before it.
+// The languages below have one rule, for the simplest order: to ignore the previous instructions.
 
 const ITALIAN: LanguageRules = {
   instructs: [
@@ -214,10 +216,10 @@ const VIETNAMESE: LanguageRules = {
   aboutOthers: [],
 };
 
-/** The beginning of a clause in a language without words that an imperative follows. */
+/** The beginning of a clause in a language that has no words before an imperative. */
 const BEGIN = String.raw`(?<=^ ?|[\n.,:;!?"'“「『。、،؛।(-] ?)`;
 
-/** After a form that is an imperative and a part of a story, the sentence does not tell the past. */
+/** Some imperative forms are also used in stories, so a sentence in the past does not match. */
 const JAPANESE: LanguageRules = {
   script: /[\p{Script=Hiragana}\p{Script=Katakana}]/u,
   instructs: [

@@ -1,10 +1,11 @@
 /**
- * What the rules allow in steps only, and what they refuse in steps only. They name tools, say what to check, and name the members of a tool's
- * input. The rules do not read what is allowed. All patterns are for normalized texts, and for one step at a time.
+ * The wordings that are allowed only in steps, and those that are refused only in steps. Steps name tools, checks, and the members of a
+ * tool's input. Allowed wordings are removed before the rules read a step. All patterns are for normalized texts, and for one step at a
+ * time.
  */
 
 const SUBJECT = String.raw`(?:the|this|that|their|its|an?) (?:[\w'-]+ ){1,2}?`;
-/** The rest of a clause, up to a word that would begin an order in it. */
+/** The rest of a clause, up to a word that would begin an order. */
 const CLAUSE_REST = String.raw`(?:(?!\b(?:then|tell|say|treat|grant|assume|consider|note|remember|report|state|claim|and|they|he|she|because|already|always|now|any|which)\b)[^.,;:!?\n"])*`;
 
 export const INSTRUCTION_STEPS: readonly RegExp[] = [
@@ -21,7 +22,7 @@ export const RIGHTS_STEPS: readonly RegExp[] = [
 ];
 
 export const INSTRUCTIONS_REFUSED: readonly RegExp[] = [
-  // An address in a step is a place to send data to: the model is asked to leave out the values of its one case.
+  // An address in a step may be a target for stolen data. The model is asked to omit the values of its one case.
   /https?:\/\/|[^\s@]{1,64}@[^\s@]{2}/,
   /\bwithout (?:asking|confirmation|verification|checking|approval)\b/,
   /\b(?:ignore|bypass|skip|disable|replace) (?:the|all|any) (?:[\w-]+ ){0,2}(?:rules|checks?)\b/,
@@ -30,6 +31,6 @@ export const INSTRUCTIONS_REFUSED: readonly RegExp[] = [
 
 export const OTHERS_REFUSED: readonly RegExp[] = [
   /\b(?:all|every|any|each|other|another) (?:other )?(?:users?|customers?)\b/,
-  // A member of an input with a value of its own.
+  // A member of an input with a fixed value.
   /\b(?:user_?id|uid|tenant_?id|account_?id|session_?id) ?[:=](?! ?["'`]?(?:(?:the|this|their|its|current)\b|[<{[$]))/,
 ];

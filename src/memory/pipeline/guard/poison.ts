@@ -2,8 +2,9 @@
  * Stops texts that try to instruct the model beyond a user's wishes for the answers, to claim rights, or to write memories about others.
  * The texts are normalized first: look-alike letters are replaced, invisible ones removed, spaced ones joined, encoded ones decoded.
  *
- * Memories are placed as data in any case, so a rule that stops ordinary talk does more harm than one that misses an attempt. So a rule asks
- * for the form of an order to the assistant, or for an object that belongs to the system: its instructions, refunds, the data of its users.
+ * Memories are always placed as data, so a rule that stops ordinary talk does more harm than a rule that misses an attack. Therefore a rule
+ * requires the form of an order to the assistant, or an object that belongs to the system: its instructions, refunds, the data of its
+ * users.
  */
 import { LANGUAGES } from './poison-languages.ts';
 import { readingsOf } from './readings.ts';
@@ -12,23 +13,23 @@ import { INSTRUCTIONS_REFUSED, INSTRUCTION_STEPS, OTHERS_REFUSED, RIGHTS_STEPS }
 interface PoisonRule {
   readonly reason: string;
   readonly patterns: readonly RegExp[];
-  /** The rules of other languages for the same reason. */
+  /** The group of other languages' rules with the same reason. */
   readonly inLanguages?: 'instructs' | 'aboutOthers';
-  /** What the steps of a procedure may say. */
+  /** Wordings that only the steps of a procedure may contain. */
   readonly allowedInSteps?: readonly RegExp[];
-  /** What they may not say, though other texts may. */
+  /** Wordings that only the steps of a procedure may not contain. */
   readonly refusedInSteps?: readonly RegExp[];
 }
 
 const MODEL = '(?:assistant|ai|bot|agent|model|chatbot)';
 const MUST = '(?:must|should|shall|will|has to|have to)';
 const REQUIRED = `(?:${MUST}|is (?:required|obliged|instructed|ordered) to)`;
-/** The place of an imperative. "I" and "we" in the sentence make it a statement: "I am stubborn and ignore all rules". */
+/** The place of an imperative. After "I" or "we" the sentence is a statement: "I am stubborn and ignore all rules". */
 const ORDER = String.raw`(?<=^ ?|[\n.,:;!?"(-] ?|\b(?:please|then|now) |(?<!\b(?:i|we|they)\b[^.:;!?\n]{0,60})\band |\b(?:you|${MODEL}) ${MUST} (?:always )?|\byou to )`;
 const END = String.raw`(?= ?(?:[.,;:!"\n]|$))`;
 const PEOPLE = '(?:users?|customers?)';
 const OTHERS = `(?:(?:all|every|each|another|other) (?:other )?${PEOPLE}|someone else)`;
-/** The name or number of a user: "user stories" and "user tests" are no users. */
+/** The name or number of a user. "User stories" and "user tests" are not users. */
 const NAME = String.raw`(?!(?:accounts?|care|data|documentation|experience|feedback|groups?|guides?|input|interface|interviews?|management|manuals?|mode|names?|processes|profiles?|research|roles?|settings?|space|stor(?:y|ies)|support|test(?:s|ing)?)\b)["'#]?[\w-]+["']?`;
 const ADMIN = '(?:admin|administrator|root|super-?(?:user|admin))';
 const RIGHTS = '(?:access|rights|privileges|permissions)';
@@ -36,7 +37,7 @@ const READ = '(?:see|read|view|access|change|edit|delete|export)';
 const BUSINESS = '(?:orders?|invoices?|bookings?|reservations?|accounts?)';
 const CHECKS =
   '(?:(?:identity )?(?:verification|authentication|authori[sz]ation)|(?:identity|verification|login) checks?)';
-/** "All orders of my department" are the affair of the user. */
+/** Does not match "all orders of my department", which belong to the user. */
 const ALL_DATA = String.raw`(?:everything${END}|(?:all|any|every)(?: customer| user)? (?:${BUSINESS}|data|records?|users?|customers?|memories|conversations?|passwords?)\b(?! (?:of|in|for|at|about)\b))`;
 
 function pattern({ raw }: TemplateStringsArray, ...parts: readonly string[]): RegExp {
@@ -109,22 +110,22 @@ const RULES: readonly PoisonRule[] = [
   },
 ];
 
-/** Why a text may not become a memory, or `undefined`. */
+/** Returns why a text may not become a memory; `undefined` if it may. */
 export function poisonReason(text: string): string | undefined {
   return reasonOf(text, readingsOf(text), false);
 }
 
 /**
- * Why the steps of a procedure may not become a memory, or `undefined`. They are instructions about tools by nature, so some wordings are
- * left out before the rules read them. Each step, in the numbered text or in a list in JSON, is judged by itself.
+ * Returns why the steps of a procedure may not become a memory; `undefined` if they may. Steps are always instructions about tools, so some
+ * wordings are removed before the rules read them. Each step, in the numbered text or in a JSON list, is judged separately.
  */
 export function poisonReasonOfSteps(text: string): string | undefined {
   return reasonOf(text, text.split(/\n\d+\. |","/).flatMap(readingsOf), true);
 }
 
-/** The reason of the first rule that refuses one of the readings. */
+/** Returns the reason of the first rule that refuses one of the readings. */
 function reasonOf(text: string, readings: readonly string[], areSteps: boolean): string | undefined {
-  // The text as it is shows by its letters which languages it may be in; its readings have Latin letters in place of others.
+  // The languages are found by the letters of the original text, because its readings have Latin letters instead of others.
   const languages = LANGUAGES.filter(({ script }) => script?.test(text) ?? true);
   const refusing = RULES.find(({ patterns, inLanguages, allowedInSteps = [], refusedInSteps = [] }) => {
     const ofLanguages = inLanguages ? languages.flatMap((language) => language[inLanguages]) : [];

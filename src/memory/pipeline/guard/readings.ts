@@ -1,19 +1,19 @@
-/** Latin letters by letters of other alphabets that look like them. */
+/** Maps letters of other alphabets to similar Latin letters. */
 const LOOK_ALIKE = secondByFirst('аaеeоoрpсcуyхxіiјjѕsԁdһhԛqԝwкkмmтtвbнnαaοoρpνvιiκkτtυuεeηnωw');
 
-/** Letters by signs that stand for them. */
+/** Maps digits and signs to the letters that they replace. */
 const LEET = secondByFirst('0o1i3e4a5s7t@a$s');
 
-/** Letters with a sign between them. In "i.g.n.o.r.e a.l.l" the space ends a word, in "i g n o r e" it does not. */
+/** Letters with a sign between them. In "i.g.n.o.r.e a.l.l" the space ends a word; in "i g n o r e" it does not. */
 const DOTTED = /(?<![\p{L}\p{N}])(?:[\p{L}\p{N}][.\-_*|/]){2,}[\p{L}\p{N}](?![\p{L}\p{N}])/gu;
 const SPACED = /(?<![\p{L}\p{N}])(?:[\p{L}\p{N}][ .\-_*|/]){3,}[\p{L}\p{N}](?![\p{L}\p{N}])/gu;
 
-/** All but the tag characters, which are invisible copies of the ASCII ones. */
+/** All characters except tag characters, which are invisible copies of ASCII characters. */
 const NO_TAGS = /[^\u{E0020}-\u{E007E}]+/gu;
 
 /**
- * The normalized text, and the texts that line breaks, quotation marks, spaced letters, digits for letters, Base64, hexadecimal
- * digits, invisible tag characters, or a change of the direction may hide in it.
+ * Returns the normalized text, and the texts that may be hidden in it by line breaks, quotation marks, spaced letters, digits for letters,
+ * Base64, hexadecimal digits, invisible tag characters, or a change of direction.
  */
 export function readingsOf(text: string): string[] {
   const plain = normalized(text);
@@ -55,12 +55,12 @@ function normalized(text: string): string {
     .replaceAll(/ ?\n ?/g, '\n');
 }
 
-/** Replaces a letter by the Latin one that looks like it. */
+/** Replaces a letter by the similar Latin letter. */
 export function toLatin(letter: string): string {
   return LOOK_ALIKE[letter] ?? letter;
 }
 
-/** By the first sign of each pair in the text, the second one. */
+/** Maps the first character of each pair in the text to the second. */
 function secondByFirst(pairs: string): Readonly<Record<string, string>> {
   return Object.fromEntries([...pairs.matchAll(/(.)(.)/gu)].map(([, first, second]) => [first!, second!]));
 }

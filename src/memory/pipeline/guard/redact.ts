@@ -7,17 +7,17 @@ import { withinTime } from '../../../store/parts/within-time.ts';
 /** A placeholder of `genkitx-agents/privacy`. */
 const NUMBERED = /\[([A-Z]{1,30}(?:_[A-Z]{1,30}){0,7})_\d{1,5}\]/g;
 
-/** Members of a message's part, and of what it contains, have names of Genkit: `toolResponse`, `output`. */
+/** The member names in the first levels of a message's part come from Genkit (`toolResponse`, `output`), so they are not redacted. */
 const GENKIT_NAMES = 2;
 
 /** Replaces personal values in a text. */
 export type Redact = (text: string, options?: { label?: string }) => Promise<string>;
 
 /**
- * The application's `redact`, within a time. Also removes the numbers of placeholders: in another session or text, a number stands for
- * another value.
+ * Wraps the application's `redact` with a time limit. Also removes the numbers of placeholders, because in another session or text the same
+ * number means another value.
  *
- * @param redact `undefined`: only the numbers are removed.
+ * @param redact `undefined`: only removes the numbers.
  */
 export function redactor(redact: MemoryManagerOptions['redact'], timeoutMs: number): Redact {
   const answerOf = async (text: string, options: { label?: string }): Promise<string> => {
@@ -37,7 +37,7 @@ export async function redactMessage({ role, content }: MessageData, redact: Reda
   return { role, content: await Promise.all(redacted) };
 }
 
-/** The fact with its text, data and key redacted, and the names of its members as they are: a schema may ask for them. */
+/** Redacts the text, the data and the key of a fact. Keeps the names of its members, because a schema may require them. */
 export async function redactFact<F extends MemoryFact>(fact: F, redact: Redact): Promise<F> {
   const { text, data, key } = fact;
   const given = { text, ...(data !== undefined && { data }), ...(key !== undefined && { key }) };
@@ -45,9 +45,9 @@ export async function redactFact<F extends MemoryFact>(fact: F, redact: Redact):
 }
 
 /**
- * A value with its texts and numbers redacted.
+ * Redacts the texts and numbers of a value.
  *
- * @param isKeptName Whether the names of the members at a path stay as they are. Default: all do.
+ * @param isKeptName Whether the names of the members at a path are kept. Default: all are kept.
  */
 export function redactJson<T>(
   value: T,

@@ -58,21 +58,24 @@ export function checkIngest(options: IngestOptions, { model, extract, app, isSuc
   if (messages !== undefined) checkMessages('ingest: messages', messages);
   if (scope.kind === 'app' && !app) {
     throw failedPrecondition(
-      'Memories of an app are read by all its users: set app: true of memoryManager to make some.',
+      'All users of an app can read its memories. To allow such memories, set app: true of memoryManager.',
     );
   }
   const isVerbatim = options.extract === 'verbatim';
   if (!memories && !isVerbatim && !procedure && model === undefined && extract === undefined)
-    throw failedPrecondition('To learn from messages, memoryManager needs a model, or extract.');
+    throw failedPrecondition('To learn from messages, memoryManager needs a model or the option extract.');
   if (!procedure) return;
-  if (isVerbatim) throw invalidArgument("A procedure can't be made 'verbatim': leave out extract.");
-  if (model === undefined) throw failedPrecondition('A procedure is made by a model: give memoryManager one.');
+  if (isVerbatim) throw invalidArgument("A procedure can't be made 'verbatim'. Omit extract.");
+  if (model === undefined)
+    throw failedPrecondition('A model makes procedures. Pass the option model to memoryManager.');
   if (!isSuccess)
-    throw failedPrecondition('Procedures are made of sessions that were a success: give memoryManager isSuccess.');
-  if (memories) throw invalidArgument("A procedure is made of 'messages' or a 'sessionId'.");
+    throw failedPrecondition(
+      'Procedures are made from successful sessions. Pass the option isSuccess to memoryManager.',
+    );
+  if (memories) throw invalidArgument("A procedure is made from 'messages' or a 'sessionId', not from 'memories'.");
 }
 
-/** @throws `INVALID_ARGUMENT` naming the position. */
+/** @throws `INVALID_ARGUMENT` with the position. */
 export function checkMessages(owner: string, messages: unknown): asserts messages is readonly MessageData[] {
   const form = "Write messages as [{ role: 'user', content: [{ text: '...' }] }].";
   if (!Array.isArray(messages)) throw invalidArgument(`${owner} must be a list. ${form}`);
@@ -82,7 +85,7 @@ export function checkMessages(owner: string, messages: unknown): asserts message
       throw invalidArgument(`${owner}[${i}] must have the role user, model, tool or system. ${form}`);
     const isParts = isListOf(isObject, 'parts')(content) === undefined;
     if (!isParts || content!.some(({ text }) => text !== undefined && typeof text !== 'string'))
-      throw invalidArgument(`${owner}[${i}] must have a content that is a list of parts. ${form}`);
+      throw invalidArgument(`${owner}[${i}] must have a list of parts as its content. ${form}`);
     const expected = isJson(message);
     if (expected !== undefined) throw invalidArgument(`${owner}[${i}] must be ${expected}`);
   }

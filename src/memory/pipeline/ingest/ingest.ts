@@ -9,23 +9,23 @@ import type { SourceNote } from '../records/ranges.ts';
 import { targetOf, type ScopeTarget } from '../../scopes.ts';
 import { redactFact, redactMessage } from '../guard/redact.ts';
 
-/** `ingest` that learns only if `isThere` still answers true after the epoch was read: the session may have been erased before. */
+/** Ingests only if `isThere` returns true after the epoch was read, because the session may have been erased before. */
 export type IngestWhile = (options: IngestOptions, isThere?: () => Promise<boolean>) => Promise<IngestResult>;
 
 /** An {@link IngestResult}, and the jobs to work on. */
 export interface Enqueued extends IngestResult {
   /**
-   * The new jobs, those already queued (their workers may have died), and dead jobs that hold some of the messages, so that `wait` answers
-   * `failed`.
+   * The new jobs, the jobs already queued (their workers may have died), and dead jobs that have some of the messages, so that `wait`
+   * returns `failed`.
    */
   readonly openIds: readonly string[];
 }
 
 /**
- * Adds jobs for the messages or facts that were not read yet; a procedure only if the application calls the session a success.
+ * Adds jobs for the messages or facts that were not read yet. Adds a job for a procedure only if `isSuccess` returns true.
  *
- * @param options Checked.
- * @param isThere As of {@link IngestWhile}; called only if something is new.
+ * @param options Must be checked before.
+ * @param isThere As in {@link IngestWhile}; called only if there is new data.
  */
 export async function addJobs(
   pipeline: Pipeline,
@@ -52,8 +52,8 @@ export async function addJobs(
 }
 
 /**
- * Adds jobs in their order; when the queue is full, the rest is left for a later call. Removes them again if the scope was erased since
- * `epoch` was read: a worker would drop them, but their texts would stay in the queue until then.
+ * Adds jobs in their order; if the queue is full, a later call adds the rest. Removes them again if the scope was erased since `epoch` was
+ * read: a worker would drop them, but until then their texts would stay in the queue.
  */
 export async function enqueue(
   pipeline: Pipeline,
@@ -70,7 +70,7 @@ export async function enqueue(
     try {
       await store.changeJob(id, { ...work.options, owner: undefined, to: 'remove', now: now() });
     } catch (error) {
-      // `ABORTED`: a worker holds the job, and will drop it. `NOT_FOUND`: the erasure has removed it.
+      // `ABORTED`: a worker holds the job and will drop it. `NOT_FOUND`: the erasure has removed the job.
       if (!['ABORTED', 'NOT_FOUND'].includes((error as { status: string }).status)) throw error;
     }
   }
@@ -102,7 +102,7 @@ async function addInputs(
   return { status: jobIds.length > 0 ? 'queued' : 'known', jobIds, openIds };
 }
 
-/** The inputs of the jobs for the messages or facts that were not read yet, redacted. */
+/** Returns the redacted inputs of the jobs for the messages or facts that were not read yet. */
 export async function redactedInputs(
   { redact, extract: ofManager }: Pipeline,
   { messages, memories, extract, procedure }: Omit<IngestOptions, 'scope'>,

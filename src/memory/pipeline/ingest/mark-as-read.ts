@@ -13,7 +13,7 @@ import { readSession } from './read-session.ts';
 /** The most sessions whose notes are changed at once. */
 const MOST_AT_ONCE = 50;
 
-/** By session, all messages that it has. Agents may share a store, or have several objects for one: a session is found in each. */
+/** All messages by session. Several store objects may contain the same session, because agents may share a store. */
 type SessionRanges = ReadonlyMap<string, readonly ReadRange[]>;
 
 /** The stores of all agents with the memory, and the sessions of those agents that learn. */
@@ -23,10 +23,11 @@ interface SessionPlaces {
 }
 
 /**
- * All messages that the sessions of a scope have now.
+ * Returns the ranges of all messages in the sessions of a scope.
  *
- * @param options.sessionId Only of this session. Default: of all.
- * @param options.onError Gets the error of a session, or of a store, that can't be read, and the others are read. Default: the error is thrown.
+ * @param options.sessionId Reads only this session. Default: all.
+ * @param options.onError Called with the error of a session or a store that can't be read; the others are still read. Default: the error is
+ *   thrown.
  */
 export async function rangesOf(
   work: ScopeTarget,
@@ -51,7 +52,10 @@ export async function rangesOf(
   return found;
 }
 
-/** The sessions of a store that belong to a scope: those of a user, the session itself, or those that agents learn into the scope of an app. */
+/**
+ * The sessions of a store that belong to a scope: the sessions of a user, the session itself, or the sessions that agents learn into an app
+ * scope.
+ */
 async function* sessionIdsAt(
   { store, scopeOf }: Pick<MemorySessions, 'store'> & Partial<MemorySessions>,
   { scope, id, options }: ScopeTarget,
@@ -68,7 +72,7 @@ async function* sessionIdsAt(
   }
 }
 
-/** The messages of all branches, because a user may continue any of them. */
+/** Returns the messages of all branches, because a user may continue any branch. */
 async function rangesIn(store: SnapshotStore, { options }: ScopeTarget, sessionId: string): Promise<ReadRange[]> {
   const snapshots = await listAllSnapshots(store, { ...options, sessionId });
   const parents = new Set(snapshots.map(({ parentId }) => parentId));
@@ -76,7 +80,7 @@ async function rangesIn(store: SnapshotStore, { options }: ScopeTarget, sessionI
   const ranges: ReadRange[] = [];
   for (const { snapshotId } of snapshots.filter((one) => !parents.has(one.snapshotId))) {
     const messages = (await store.getSnapshot({ ...options, snapshotId }))?.state?.messages ?? [];
-    // The last message has a range of its own: it may wait for an answer, which changes its hash.
+    // The last message has its own range, because an awaited tool output would change its hash.
     for (const end of [messages.length - 1, messages.length])
       for (const { range } of learnInputs('learn', source, messages, { version: 1, ranges, seen: [] }, end))
         ranges.push(range);
@@ -84,7 +88,7 @@ async function rangesIn(store: SnapshotStore, { options }: ScopeTarget, sessionI
   return ranges;
 }
 
-/** Marks messages as read, so that they are not learned later. */
+/** Marks messages as read, so that nothing is learned from them later. */
 export async function markAsRead(
   pipeline: Pipeline,
   work: ScopeTarget,
@@ -108,12 +112,12 @@ export async function markAsRead(
   }
 }
 
-/** Adds the part of a range that the note does not have. */
+/** Adds the part of a range that is missing in the note. */
 function withUnread(note: SourceNote, range: ReadRange): SourceNote {
   return unreadParts(range, note.ranges).reduce(withRange, note);
 }
 
-/** The note of a source whose memories are forgotten. */
+/** Returns the note of a source whose memories are forgotten. */
 export function withoutLearned(note: SourceNote): SourceNote {
   return { ...note, ranges: note.ranges.map((range) => ({ ...range, isLearned: false })) };
 }

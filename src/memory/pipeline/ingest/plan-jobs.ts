@@ -6,18 +6,18 @@ import type { MemoryFact } from '../../types.ts';
 import { sha256Of, type FactsInput, type JobSource, type LearnInput } from '../records/job-input.ts';
 import { procedureMark, shortHash, unreadRanges, type Range, type SourceNote } from '../records/ranges.ts';
 
-/** The most bytes of a job's messages or facts: the whole job then stays within the limits of a store. */
+/** The most bytes of a job's messages or facts. With them the whole job stays within the limits of a store. */
 const MAX_BYTES = 384 * 1024;
-/** The most messages of a job: few enough for a model to read well. */
+/** The most messages of a job, so that a model reads them carefully. */
 const MAX_MESSAGES = 80;
-/** The same if each becomes a memory: few enough for one commit. */
+/** The most messages of a job if each becomes a memory, so that they fit into one commit. */
 const MAX_VERBATIM_MESSAGES = 30;
 const MAX_FACTS = 30;
 /** The most characters of a text in a job. */
 const MAX_TEXT = 40_000;
 
 /**
- * The jobs for the unread messages of a source.
+ * Returns the inputs of jobs for the unread messages of a source.
  *
  * @param end The end of the messages to read. Default: the end of the last turn that has ended.
  */
@@ -31,7 +31,7 @@ export function learnInputs(
   const log = MessageLog.of(messages);
   const hashAt = (position: number) => shortHash(log.prefixHash(position));
   const whole = { from: 0, to: end ?? log.completeTo };
-  // A procedure needs all messages, also those that were read already.
+  // A procedure needs all messages, including messages that were read before.
   const ranges = task === 'procedure' ? [whole] : unreadRanges(whole, hashAt, note.ranges);
   const inputs = ranges.flatMap((range) => {
     const small = messages.slice(range.from, range.to).map(smallMessage);
@@ -39,7 +39,7 @@ export function learnInputs(
       const sha256s = Array.from({ length: to - from }, (_, i) => log.prefixHash(from + i + 1));
       const read = { from, to, base: hashAt(from), hashes: sha256s.map(shortHash).join('') };
       const part = small.slice(from - range.from, to - range.from);
-      // A procedure may have thousands of messages, and is never divided.
+      // A procedure may have thousands of messages, and its job is never divided.
       const kept = task === 'procedure' ? sha256s.slice(-1) : sha256s;
       return { version: 1, task, source, range: read, messages: part, sha256s: kept };
     });
@@ -47,7 +47,7 @@ export function learnInputs(
   return task === 'procedure' ? inputs.filter((input) => !note.seen.includes(procedureMark(input.range))) : inputs;
 }
 
-/** Cuts the range into one portion a job, between turns where possible. A procedure gets the last portion only. */
+/** Cuts the range into one portion for each job, between turns where possible. A procedure gets only the last portion. */
 function portions(range: Range, small: readonly MessageData[], log: MessageLog, task: LearnInput['task']): Range[] {
   const most = task === 'verbatim' ? MAX_VERBATIM_MESSAGES : task === 'procedure' ? Infinity : MAX_MESSAGES;
   const sizes = small.map((message) => jsonBytes(message));
@@ -66,7 +66,7 @@ function portions(range: Range, small: readonly MessageData[], log: MessageLog, 
   return task === 'procedure' ? done.slice(-1) : done;
 }
 
-/** The message as a job keeps it: long texts are cut, large media are replaced by their type, and what is too much in all is left out. */
+/** Reduces a message for a job: cuts long texts, replaces large media by their type, and omits parts beyond the limit. */
 function smallMessage({ role, content }: MessageData): MessageData {
   const [kept = [], ...rest] = cutByBytes(content.map(smallPart), MAX_BYTES);
   return {
@@ -87,13 +87,13 @@ function smallPart(part: Part): Part {
 }
 
 /**
- * The jobs for facts that are given in place of messages, from the first one on that is not known: a later one may say otherwise. The hash of
- * each contains those before it, so if the last one is known, all are.
+ * Returns the inputs of jobs for facts that are given instead of messages, starting with the first unknown fact, because a later fact may
+ * contradict it. The hash of each job contains the hashes of the earlier jobs, so if the last one is known, all are known.
  */
 export function factsInputs(source: JobSource, facts: readonly MemoryFact[], note: SourceNote): FactsInput[] {
   const inputs: FactsInput[] = [];
   for (const part of cutByBytes(facts, MAX_BYTES, MAX_FACTS)) {
-    // With the type and the trust, so that an explicit statement of an implicit fact is new.
+    // The hash contains the type and the trust, so that an explicit statement of an implicit fact is new.
     const sha256 = sha256Of([source.type, source.trust, part, inputs.at(-1)?.sha256]);
     inputs.push({ version: 1, task: 'facts', source, facts: part, sha256 });
   }

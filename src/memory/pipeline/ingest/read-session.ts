@@ -9,14 +9,14 @@ export interface SessionToLearn {
   readonly scope: MemoryScope;
   readonly sessionId: string;
   readonly snapshotId?: string | undefined;
-  /** When the last message was said, in ISO 8601. `undefined`: now. */
+  /** When the last message was said; ISO 8601. `undefined`: now. */
   readonly at?: string | undefined;
   readonly messages: readonly MessageData[];
 }
 
 /**
- * Reads a session, up to its last turn that has ended. `undefined` if the session is gone or not of the scope: it belongs to another user, or
- * is another session.
+ * Reads a session up to its last ended turn. `undefined` if the session does not exist, or does not belong to the scope (it has another
+ * user, or it is another session).
  */
 export async function readSession(
   store: SnapshotStore,
@@ -37,7 +37,7 @@ export async function readSession(
   };
 }
 
-/** The snapshot of the last turn that has ended: a turn that runs may hold values that its store replaces in the end. */
+/** Returns the snapshot of the last ended turn. A running turn may contain values that its store replaces at the end. */
 export async function lastEnded(
   store: SnapshotStore,
   leaf: SessionSnapshot | undefined,
@@ -51,7 +51,7 @@ export async function lastEnded(
   return ended;
 }
 
-/** The source of what is learned from a session. */
+/** Returns the memory source for a session. */
 export function sourceOfSession(session: Omit<SessionToLearn, 'scope' | 'messages'>): IngestSource {
   const { sessionId, snapshotId, at } = session;
   return { id: sessionId, sessionId, snapshotId, at };

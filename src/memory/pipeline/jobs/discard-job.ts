@@ -9,7 +9,7 @@ import { outsideDeadJobs, parseJobInput, withInput } from '../records/job-input.
 import type { Pipeline } from '../pipeline.ts';
 import { memoryScope, targetOf } from '../../scopes.ts';
 
-/** Removes a dead job, and notes that its messages were read. */
+/** Removes a dead job, and marks its messages as read. */
 export async function discardJob(pipeline: Pipeline, id: string, options: MemoryStoreOptions): Promise<void> {
   assertId(id, 'job id');
   const { store, now } = pipeline;
@@ -17,9 +17,9 @@ export async function discardJob(pipeline: Pipeline, id: string, options: Memory
   const work = targetOf(memoryScope(scope, options.context));
   const { countsAsRead } = await commitPlan(pipeline, work, async () => {
     const { revision, note } = await readLearningState(pipeline, work, sourceId);
-    // Read after the note: if the job was erased or carried out in between, the scope has another revision, and this commit fails.
+    // Read the job after the note: if the job was erased or finished in between, the scope has another revision, and this commit fails.
     const input = parseJobInput(await deadJob(pipeline, id, options));
-    // What other dead jobs keep is theirs to read.
+    // Messages that belong to other dead jobs are not marked as read.
     const { parts } = outsideDeadJobs(input, note, id);
     const next =
       input.task === 'facts'
@@ -33,7 +33,7 @@ export async function discardJob(pipeline: Pipeline, id: string, options: Memory
   try {
     await store.changeJob(id, { ...options, owner: undefined, to: 'remove', now: now() });
   } catch (error) {
-    // A worker tries it again by now, and learns nothing from messages that count as read.
+    // A worker already tries the job again. It learns nothing from messages that count as read.
     if (!isAborted(error) || !countsAsRead) throw error;
   }
 }

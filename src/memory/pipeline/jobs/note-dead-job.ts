@@ -7,8 +7,8 @@ import type { Pipeline } from '../pipeline.ts';
 import { coversRange, parseJobInput } from '../records/job-input.ts';
 
 /**
- * Notes that a job which `owner` holds is about to be dead, so that other jobs of its source leave its messages out: they would fail on the
- * same message.
+ * Notes that a job which `owner` holds will be dead, so that other jobs of its source skip its messages. They would fail on the same
+ * message.
  */
 export async function noteDeadJob(
   pipeline: Pipeline,

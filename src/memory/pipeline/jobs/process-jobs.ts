@@ -9,7 +9,7 @@ import type { MemoryManager } from '../../manager.ts';
 import type { MemoryTriggers, ProcessMemoryJobsResult } from '../../types.ts';
 import type { MemoryWorker } from './worker.ts';
 
-/** A registered symbol, so that the ES module and the CommonJS copy of the package find each other's managers. */
+/** A registered symbol, because the ES module and the CommonJS copy of the package must find each other's managers. */
 const MANAGED = Symbol.for('genkitx-agents.memory-managers');
 
 /** The idle time with `onIdleMs: false`. */
@@ -17,7 +17,7 @@ const IDLE_MS = 900_000;
 
 /** The sessions of a store with agents of a manager. */
 export interface MemorySessions extends Pick<BackfillOptions, 'store' | 'scopeOf'> {
-  /** The names of these agents. Others may share the store. */
+  /** The names of these agents. Other agents may share the store. */
   readonly agents: ReadonlySet<string | undefined>;
 }
 
@@ -26,14 +26,14 @@ export interface ManagedJobs {
   /** The sessions of agents that learn. */
   readonly sessions: ReadonlySet<MemorySessions>;
   readonly onIdleMs: Required<MemoryTriggers>['onIdleMs'];
-  /** Enqueues the jobs of sessions, and does not wake the worker. */
+  /** Enqueues the jobs of sessions without waking the worker. */
   readonly backfill: (options: BackfillOptions) => Promise<BackfillResult>;
   readonly worker: MemoryWorker;
 }
 
 type Managing = object & { [MANAGED]?: Set<ManagedJobs> };
 
-/** The jobs of the open managers of a Genkit instance, or of a manager. `processMemoryJobs` finds them here. */
+/** Returns the registered jobs of a Genkit instance's open managers, or of one manager, for `processMemoryJobs`. */
 export function managedJobsOf(holder: Managing): Set<ManagedJobs> {
   if (!holder[MANAGED]) Object.defineProperty(holder, MANAGED, { value: new Set<ManagedJobs>() });
   return holder[MANAGED]!;
@@ -43,20 +43,20 @@ export function managedJobsOf(holder: Managing): Set<ManagedJobs> {
 export interface ProcessMemoryJobsOptions {
   /** Names the tenant. Default: none. */
   context?: ActionContext;
-  /** No job begins after this time, in ms. Default: 540,000 (9 minutes). */
+  /** The time in which jobs are started, in ms. Default: 540,000 (9 minutes). */
   withinMs?: number;
-  /** Looks only at sessions that became idle within this time, in ms. Use more than the scheduler's interval. Default: 86,400,000 (a day). */
+  /** Checks only sessions that became idle within this time, in ms. Use more than the scheduler's interval. Default: 86,400,000 (a day). */
   sessionsWithinMs?: number;
 }
 
 /**
- * Works on the memory jobs of a tenant until none is due, and resolves when this process works on none of them. Call it from a scheduler
- * or a task queue if processes may end before their jobs. First it looks at idle sessions whose last reply is from an agent that learns, and
+ * Runs the memory jobs of a tenant until no job is due. Resolves when this process runs none of the tenant's jobs. Call it from a scheduler
+ * or a task queue if processes may end before their jobs. First it checks idle sessions whose last reply is from an agent that learns, and
  * enqueues messages that no trigger has enqueued. A session is idle after `generate.onIdleMs` (15 minutes if that is `false`).
  *
- * @param ai The `Genkit` instance with the memory managers, or one of them.
- * @throws `INVALID_ARGUMENT` for anything else; `FAILED_PRECONDITION` if there is no open manager; the stores' errors from reading jobs, when
- *   the other managers are done. A job that fails is counted, and tried again later.
+ * @param ai The `Genkit` instance with the memory managers, or one manager.
+ * @throws `INVALID_ARGUMENT` if `ai` is neither; `FAILED_PRECONDITION` if there is no open manager; the stores' errors from reading jobs,
+ *   after the other managers are done. A job that fails is counted and tried again later.
  * @example
  * // Every minute.
  * const { done, dead } = await processMemoryJobs(ai);
@@ -81,7 +81,7 @@ export async function processMemoryJobs(
         const { enqueued } = await backfill({ store, scopeOf: idleScopeOf, context, withinMs: withinIdleMs });
         result.found += enqueued;
       } catch (error) {
-        logger.warn(`The sessions of an agent were not learned from. ${describeThrown(error)}`);
+        logger.warn(`Nothing was learned from the idle sessions of an agent. ${describeThrown(error)}`);
       }
     }
     try {
@@ -93,7 +93,7 @@ export async function processMemoryJobs(
     } catch (error) {
       errors.push(error);
     }
-    // The worker of this process may have taken some of the jobs.
+    // The background worker of this process may have taken some of the jobs.
     await worker.settled({ context });
   }
   if (errors.length > 0) throw errors[0];
@@ -105,9 +105,9 @@ function openJobs(ai: unknown): readonly ManagedJobs[] {
   const isGenkit = typeof registry === 'object' && registry !== null;
   const jobs = ((isGenkit ? registry : ai) as Managing | null | undefined)?.[MANAGED];
   if (!jobs && !isGenkit)
-    throw invalidArgument('processMemoryJobs needs the Genkit instance with the memory managers, or one of them.');
+    throw invalidArgument('processMemoryJobs needs the Genkit instance with the memory managers, or one manager.');
   if (jobs?.size) return [...jobs];
   throw failedPrecondition(
-    'processMemoryJobs found no open memory manager: call memoryManager(ai, { ... }) with this Genkit instance first.',
+    'processMemoryJobs found no open memory manager. Call memoryManager(ai, { ... }) with this Genkit instance first.',
   );
 }

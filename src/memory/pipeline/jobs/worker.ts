@@ -14,49 +14,49 @@ import { JobRun } from '../commit/run-job.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { noteDeadJob } from './note-dead-job.ts';
 
-/** The result of an attempt. `lost`: the job was removed meanwhile, or another worker has it, because the lease ran out. */
+/** The result of an attempt. `lost`: the job was removed, or another worker took it because the lease had expired. */
 export type Attempt = 'done' | 'failed' | 'dead' | 'lost';
 
 /**
- * How the work on jobs ended, for a caller that waits. `queued`: they are behind another job, which waits for its next attempt. `refused`: at
- * least one was dropped without keeping anything.
+ * How jobs ended, for a caller that waits. `queued`: they are behind another job, which waits for its next attempt. `refused`: at least one
+ * job was dropped and stored nothing.
  */
 export type WorkedOff = 'done' | 'failed' | 'queued' | 'refused';
 
-/** The most jobs of a tenant that a process works on at once; of a scope only one. */
+/** The most jobs of a tenant that a process runs at once. Each scope has only one running job. */
 const MOST_AT_ONCE = 4;
-/** How often a lease is renewed within its time. */
+/** How often a lease is renewed within `leaseMs`. */
 const RENEWALS = 3;
 const MAX_ERROR = 300;
 const LOST =
-  'Each process that took the job ended, or lost its lease, before it was done: look for crashes, give limits.leaseMs more time, then replay it.';
-/** Jobs that a worker reads to see whether all are dead. */
+  'Each process that took the job ended or lost its lease before the job was done. Look for crashes, increase limits.leaseMs, then replay the job.';
+/** The number of jobs that a worker reads to check whether all are dead. */
 const MOST_DEAD = 5;
-/** The most dropped jobs that a worker keeps for callers that wait. */
+/** The most dropped jobs that a worker remembers for callers that wait. */
 const MOST_DROPPED = 1_000;
-/** How often a caller looks at a job of another process for which it waits, in ms. */
+/** The interval at which a caller checks a job of another process for which it waits, in ms. */
 const LOOK_AGAIN_MS = 50;
 
 /** The background work of this process for a tenant. */
 interface TenantWork {
   readonly options: MemoryStoreOptions;
   loops: number;
-  /** `wake` was called, and no loop has seen it yet. */
+  /** Whether `wake` was called and no loop has handled it yet. */
   isWanted: boolean;
-  /** The timer that calls `wake`, and when. */
+  /** The timer that calls `wake`, and its time. */
   nextWake?: { readonly at: number; readonly timer: NodeJS.Timeout };
 }
 
-/** Takes jobs under a lease and carries them out. Gives them back after a failure, and when it is closed. */
+/** Takes jobs under a lease and runs them. Gives them back after a failure and when it is closed. */
 export class MemoryWorker {
   readonly #pipeline: Pipeline;
   readonly #owner = randomUUID();
   readonly #tenants = new Map<string, TenantWork>();
-  /** The work that has not ended, with the tenant whose jobs it is about. */
+  /** The running work, with the tenant whose jobs it runs. */
   readonly #running = new Map<Promise<unknown>, string | undefined>();
   /** Aborts the run of a job, by its id. */
   readonly #runs = new Map<string, AbortController>();
-  /** Jobs that were dropped. */
+  /** The ids of jobs that were dropped. */
   readonly #dropped = new LruCache<true>(MOST_DROPPED);
   readonly #callers = new KeyQueue();
   readonly #closing = new AbortController();
@@ -69,7 +69,7 @@ export class MemoryWorker {
     return this.#closing.signal.aborted;
   }
 
-  /** Works on the jobs of a tenant, if this process works in the background, until none is due. */
+  /** Runs the jobs of a tenant in the background until no job is due. Does nothing with `worker: false`. */
   wake(options: MemoryStoreOptions): void {
     if (!this.#pipeline.worker || this.isClosed) return;
     const tenant = this.#pipeline.store.tenant(options);
@@ -80,7 +80,7 @@ export class MemoryWorker {
     void this.track(this.#loop(tenant, work), tenant);
   }
 
-  /** One attempt at one job; `undefined` when none is due. */
+  /** Makes one attempt at one job; returns `undefined` if no job is due. */
   async attempt(options: MemoryStoreOptions): Promise<{ attempt: Attempt; job: MemoryJob } | undefined> {
     if (this.isClosed) return undefined;
     return this.track(this.#attempt(options), this.#pipeline.store.tenant(options));
@@ -96,9 +96,9 @@ export class MemoryWorker {
     return job && { attempt: await this.#carryOut(job, options), job };
   }
 
-  /** Works on a scope until these jobs are done, one failed, or the first job of the scope waits for its next attempt. */
+  /** Runs jobs of a scope until these jobs are done, one of them failed, or the first job of the scope waits for its next attempt. */
   async workOff(scope: MemoryScopeId, jobIds: readonly string[], options: MemoryStoreOptions): Promise<WorkedOff> {
-    // The jobs of a scope run one after the other, so parallel callers would only add reads.
+    // The jobs of a scope run one after the other, so parallel callers take turns; otherwise they would only add reads.
     const key = tenantScopeKey(this.#pipeline.store, memoryScopeKey(scope), options);
     const end = await this.#callers.run(key, () => this.#workOff(scope, jobIds, options));
     return jobIds.some((id) => this.#dropped.get(id)) ? 'refused' : end;
@@ -111,7 +111,7 @@ export class MemoryWorker {
     const attempt = async () => {
       const made = await this.#attempt(options, scope);
       if (made && made.attempt !== 'lost' && open.delete(made.job.id) && made.attempt !== 'done') failed = true;
-      // The background may have found the scope taken, and planned to look later.
+      // The background worker may have found the scope busy, and planned to check later.
       if (open.size === 0 && this.#tenants.has(tenant)) this.wake(options);
       return made;
     };
@@ -124,7 +124,7 @@ export class MemoryWorker {
         if (state === undefined) open.delete(id);
       }
       if (open.size === 0) break;
-      // The jobs of a scope run one after the other, so one that waits for a later attempt blocks those behind it.
+      // The jobs of a scope run one after the other, so a job that waits for a later attempt blocks the jobs behind it.
       const first = jobs.find(({ state }) => state !== 'dead')!;
       if (first.state === 'waiting' && Date.parse(first.dueAt) > this.#pipeline.now())
         return failed || open.has(first.id) ? 'failed' : 'queued';
@@ -136,7 +136,7 @@ export class MemoryWorker {
   /**
    * Removes a job, even while this process works on it. Waits while a worker of another process holds it.
    *
-   * @throws `UNAVAILABLE` if that takes longer than two leases.
+   * @throws `UNAVAILABLE` if the other worker holds the job for longer than two leases.
    */
   async remove({ id }: MemoryJob, options: MemoryStoreOptions): Promise<void> {
     const { store, now, limits } = this.#pipeline;
@@ -151,12 +151,13 @@ export class MemoryWorker {
         if (status === 'NOT_FOUND') return;
         if (status !== 'ABORTED') throw error;
       }
-      if (now() > deadline) throw unavailable('A worker still reads the source: try again in a moment.');
+      if (now() > deadline)
+        throw unavailable('A worker of another process still reads the source. Try again in a moment.');
       await pause(LOOK_AGAIN_MS);
     }
   }
 
-  /** Resolves when no work is running: on the jobs of the tenant of `options`, by default of any kind. */
+  /** Resolves when no work is running. With `options`, waits only for the work on that tenant's jobs. */
   async settled(options?: MemoryStoreOptions): Promise<void> {
     const tenant = options && this.#pipeline.store.tenant(options);
     for (;;) {
@@ -166,7 +167,7 @@ export class MemoryWorker {
     }
   }
 
-  /** Interrupts the running jobs and gives them back, and waits for all other work. The interrupted attempts do not count. */
+  /** Interrupts the running jobs, gives them back, and waits for all other work. The interrupted attempts do not count. */
   async close(): Promise<void> {
     this.#closing.abort(new GenkitError({ status: 'CANCELLED', message: 'The memory manager was closed.' }));
     for (const { nextWake } of this.#tenants.values()) clearTimeout(nextWake?.timer);
@@ -174,9 +175,9 @@ export class MemoryWorker {
   }
 
   /**
-   * Lets {@link MemoryWorker.settled} and `close` wait for the work.
+   * Makes {@link MemoryWorker.settled} and `close` wait for the work.
    *
-   * @param tenant The tenant whose jobs it works on. Default: it works on none.
+   * @param tenant The tenant whose jobs the work runs. Default: it runs no jobs.
    */
   track<T>(work: Promise<T>, tenant?: string): Promise<T> {
     this.#running.set(work, tenant);
@@ -193,7 +194,9 @@ export class MemoryWorker {
       }
       if (work.loops === 1) await this.#lookLater(work.options);
     } catch (error) {
-      logger.warn(`The memory jobs of a tenant can't be read; the next ingest tries again. ${describeThrown(error)}`);
+      logger.warn(
+        `The memory jobs of a tenant could not be read. The next ingest tries again. ${describeThrown(error)}`,
+      );
     } finally {
       work.loops--;
       if (work.loops === 0 && !work.nextWake) this.#tenants.delete(tenant);
@@ -201,22 +204,22 @@ export class MemoryWorker {
   }
 
   /**
-   * Wakes up later if jobs are left that can't be taken now: those of workers that died, those behind them, and those that wait for their
-   * next attempt. If the first page has only dead jobs, a next page may have such jobs.
+   * Wakes up later if there are jobs that can't be taken now: jobs of workers that died, jobs behind these, and jobs that wait for their
+   * next attempt. If the first page has only dead jobs, the next page may have such jobs.
    */
   async #lookLater(options: MemoryStoreOptions): Promise<void> {
     const { store, limits, now } = this.#pipeline;
     const { items, nextCursor } = await store.listJobs({ ...options, limit: MOST_DEAD });
     const isOpen = nextCursor !== undefined || items.some(({ state }) => state !== 'dead');
     const dues = items.flatMap(({ state, dueAt }) => (state === 'waiting' ? Date.parse(dueAt) : []));
-    // A job that is due already is behind another one.
+    // A job that is due already is behind another job.
     const later = dues.filter((due) => due > now());
     if (isOpen) this.#wakeAt(Math.min(now() + limits.leaseMs, ...later), options);
   }
 
   async #carryOut(job: MemoryJob, options: MemoryStoreOptions): Promise<Attempt> {
     const { limits, store, now } = this.#pipeline;
-    // The worker of the last attempt has died, or lost the job.
+    // The worker of the last attempt died or lost its lease.
     if (job.attempts > limits.maxAttempts) return this.#fail(job, options, new Error(LOST));
     const lost = new AbortController();
     this.#dropped.delete(job.id);
@@ -252,14 +255,16 @@ export class MemoryWorker {
     const text =
       error instanceof Error
         ? beginning(error.message, MAX_ERROR)
-        : 'A function of the application threw something that is no Error.';
+        : 'A function of the application threw a value that is not an Error.';
     const wait = Math.min(limits.backOffMs * 2 ** (job.attempts - 1), limits.maxBackOffMs) * (0.5 + random());
     const due = now() + wait;
     if (isLast) {
       await noteDeadJob(this.#pipeline, job, this.#owner, options).catch((fault: unknown) => {
-        // The job was removed, or another worker has it.
+        // The job was removed, or another worker holds it.
         if (isAborted(fault)) return;
-        logger.warn(`Later memory jobs may have the messages of a dead one as well. ${describeThrown(fault)}`);
+        logger.warn(
+          `The messages of a dead memory job could not be noted, so later jobs may read them too. ${describeThrown(fault)}`,
+        );
       });
     }
     const change = isLast ? { to: 'dead' as const } : { to: 'waiting' as const, dueAt: new Date(due).toISOString() };
@@ -273,7 +278,7 @@ export class MemoryWorker {
     return type;
   }
 
-  /** Returns why the job was not changed. `lost`: this worker no longer holds it; `failed`: the store fails. */
+  /** Returns why the job was not changed. `lost`: this worker no longer holds it; `failed`: the store failed. */
   async #change(
     job: MemoryJob,
     options: MemoryStoreOptions,
@@ -284,9 +289,11 @@ export class MemoryWorker {
       await store.changeJob(job.id, { ...options, ...change, owner: this.#owner, now: now() });
       return undefined;
     } catch (error) {
-      // After another error the lease runs out, and the job is taken again.
+      // After any other error the lease expires, and a worker takes the job again.
       if (isAborted(error)) return 'lost';
-      logger.warn(`A memory job could not be given back; it is taken again later. ${describeThrown(error)}`);
+      logger.warn(
+        `The state of a memory job could not be stored. The job is taken again when its lease has expired. ${describeThrown(error)}`,
+      );
       return 'failed';
     }
   }
@@ -297,7 +304,7 @@ export class MemoryWorker {
     return work;
   }
 
-  /** Wakes up at a time, if this process works in the background. */
+  /** Wakes up at a time. Does nothing with `worker: false`. */
   #wakeAt(due: number, options: MemoryStoreOptions): void {
     if (!this.#pipeline.worker || this.isClosed) return;
     const work = this.#workOf(this.#pipeline.store.tenant(options), options);
@@ -307,7 +314,7 @@ export class MemoryWorker {
       delete work.nextWake;
       this.wake(options);
     };
-    // Too early does no harm.
+    // Waking up too early does no harm.
     const timer = setTimeout(onTime, Math.min(Math.max(0, due - this.#pipeline.now()), LONGEST_TIMER_MS));
     timer.unref();
     work.nextWake = { at: due, timer };

@@ -18,13 +18,13 @@ export interface Candidate extends Omit<MemoryFact, 'messages' | 'isExplicit' | 
   readonly role?: MessageData['role'];
 }
 
-/** How much to trust each type of source. */
+/** The default trust in each type of source. */
 export const TRUST: Required<MemoryTrust> = { bootstrap: 0.95, explicit: 0.9, implicit: 0.6, tool: 0.3 };
 
 const MAX_TEXT = 2_000;
-/** The limit for a procedure whose text has the steps of its data: those that a model distills are shorter. */
+/** The most characters of a procedure whose text contains the steps of its data. Procedures that a model distills are shorter. */
 const MAX_PROCEDURE = 21_000;
-/** The limit for a candidate that is a whole message. */
+/** The most characters of a candidate that is a whole message. */
 export const MAX_VERBATIM = 8_000;
 
 /** The common origin of a job's candidates. */
@@ -33,11 +33,11 @@ export interface Origin {
   readonly sha256: string;
   readonly trust: Required<MemoryTrust>;
   readonly toolTtlMs: number;
-  /** Since when a tool's fact holds, in ms since 1970: when it was said, or approved. */
+  /** When a tool's fact became valid, in ms since 1970: when it was said or approved. */
   readonly from: number;
 }
 
-/** The fact, which was checked, as a candidate. */
+/** Makes a candidate from a checked fact. */
 export function candidateOf(
   fact: MemoryFact,
   type: MemorySource['type'],
@@ -50,7 +50,7 @@ export function candidateOf(
   const { id, sessionId, snapshotId, at } = source;
   const ttlEnd = type === 'tool' ? from + toolTtlMs : undefined;
   const expiry = fact.expiresAt === undefined ? ttlEnd : Date.parse(fact.expiresAt);
-  // In one form, because times are compared as texts.
+  // Times are compared as strings, so all have the same format.
   const expiresAt = expiry === undefined ? undefined : new Date(expiry).toISOString();
   return {
     ...rest,

@@ -38,14 +38,14 @@ const FACT: Readonly<Record<keyof MemoryFact, OptionCheck>> = {
   expiresAt: isTime,
 };
 
-/** The most bytes of a fact besides its text: a memory keeps them twice, in itself and in its source, and a store takes 256 KiB. */
+/** The most bytes of a fact besides its text. A memory contains them twice, in itself and in its source, and a store takes 256 KiB. */
 const MAX_FACT_BYTES = 112 * 1024;
 
 export function toFact(given: MemoryFact | string): MemoryFact {
   return typeof given === 'string' ? { text: given } : given;
 }
 
-/** @throws `INVALID_ARGUMENT` naming the position and the member. */
+/** @throws `INVALID_ARGUMENT` with the position and the member. */
 export function checkFacts(owner: string, facts: unknown): asserts facts is readonly (MemoryFact | string)[] {
   if (!Array.isArray(facts)) throw invalidArgument(`${owner} must be a list of texts, or of facts such as { text }.`);
   for (const [i, fact] of facts.entries()) {
@@ -58,7 +58,7 @@ export function checkFacts(owner: string, facts: unknown): asserts facts is read
     if (text === undefined) throw invalidArgument(`${at} needs a text.`);
     if (jsonBytes(rest, MAX_FACT_BYTES) > MAX_FACT_BYTES)
       throw invalidArgument(
-        `${at} takes more than ${MAX_FACT_BYTES} bytes besides its text. Divide it, or keep large values elsewhere.`,
+        `${at} takes more than ${MAX_FACT_BYTES} bytes besides its text. Divide it, or store large values elsewhere.`,
       );
   }
 }

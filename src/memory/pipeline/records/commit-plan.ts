@@ -5,22 +5,22 @@ import type { ScopeTarget } from '../../scopes.ts';
 import type { Pipeline } from '../pipeline.ts';
 
 const MOST_ATTEMPTS = 50;
-/** The most operations of one commit, and their bytes: a store takes 100, and 2 MiB. */
+/** The most operations of one commit, and the most bytes of them. A store takes 100 operations and 2 MiB. */
 const MOST_OPERATIONS = 100;
 const MOST_BYTES = 1024 * 1024;
 
-/** What to commit to a scope that has a revision. */
+/** The operations to commit to a scope at a revision. */
 export interface CommitPlan {
   readonly revision: number;
-  /** The job on whose behalf it is committed. */
+  /** The job that makes the commit. */
   readonly job?: MemoryJobHold;
-  /** Each is committed as a whole, in this order; a commit takes as many as fit. Without operations nothing is committed. */
+  /** The steps in their order. A commit contains as many whole steps as fit. Without operations nothing is committed. */
   readonly steps: readonly (readonly MemoryOperation[])[];
 }
 
 /**
- * Commits a plan, in several commits if it is too large for one. If a commit of another writer comes first, makes a new plan. Returns the plan
- * that was committed last.
+ * Commits a plan, in several commits if it is too large for one. If another writer commits first, makes a new plan. Returns the plan that
+ * was committed last.
  *
  * @param onCommit Called with the operations of each commit.
  */
@@ -32,7 +32,7 @@ export async function commitPlan<P extends CommitPlan>(
 ): Promise<P> {
   let refusedAt: number | undefined;
   for (let attempt = 1; ; attempt++) {
-    // Outside of `try`: it may call a model, whose errors do not lead to another attempt.
+    // Outside of `try`, because it may call a model, whose errors must not lead to another attempt.
     const plan = await makePlan();
     let expectedRevision = plan.revision;
     try {
@@ -48,7 +48,7 @@ export async function commitPlan<P extends CommitPlan>(
       }
       return plan;
     } catch (error) {
-      // Refused twice at one revision: the worker has lost the job.
+      // The commit was refused twice at the same revision, so the worker has lost the job.
       const isLost = plan.job !== undefined && plan.revision === refusedAt;
       if (!isAborted(error) || isLost || attempt === MOST_ATTEMPTS) throw error;
       refusedAt = plan.revision;

@@ -25,12 +25,12 @@ export type JobSource = IngestSource & { readonly at: string };
 
 interface AnyInput {
   readonly version: 1;
-  /** By memory id, when it was last used, as the process that adds the job knows it. Another process may carry the job out. */
+  /** The time of each memory's last use, by memory id, from the process that adds the job, because another process may run it. */
   readonly uses?: Readonly<Record<string, string>>;
   /** `LearningState.epoch` when the work began. */
   readonly epoch?: string;
   readonly source: JobSource;
-  /** A person has approved it: the guards do not check it, and a fact for an app needs no further approval. */
+  /** Whether a person has approved it. Then the guards do not check it, and a fact for an app needs no further approval. */
   readonly isApproved?: boolean;
 }
 
@@ -40,21 +40,21 @@ export interface LearnInput extends AnyInput {
   readonly range: ReadRange;
   /** The messages of the range, redacted. */
   readonly messages: readonly MessageData[];
-  /** For each of them, the hash of all messages up to it; of a procedure only the last. */
+  /** For each message, the hash of all messages up to it; for a procedure only the last hash. */
   readonly sha256s: readonly string[];
 }
 
-/** Facts to keep; approved ones are candidates. */
+/** Facts to store. Approved facts are candidates. */
 export interface FactsInput extends AnyInput {
   readonly task: 'facts';
   readonly facts: readonly (MemoryFact | Candidate)[];
-  /** Names the facts. */
+  /** The hash of the facts. */
   readonly sha256: string;
 }
 
 export type JobInput = LearnInput | FactsInput;
 
-/** Whether the messages of an input count as read once its job is done. */
+/** Whether the messages of an input count as read when its job is done. */
 export function coversRange(input: JobInput): input is LearnInput {
   return (input.task === 'learn' || input.task === 'verbatim') && !input.isApproved;
 }
@@ -63,10 +63,12 @@ export function coversRange(input: JobInput): input is LearnInput {
 export function parseJobInput(job: MemoryJob): JobInput {
   const input = job.input as unknown as JobInput;
   if (input?.version === 1) return input;
-  throw dataLoss(`The memory job ${quote(job.id)} is of another version of this package; use that one.`);
+  throw dataLoss(
+    `The memory job ${quote(job.id)} was written by another version of this package. Use that version to run it.`,
+  );
 }
 
-/** The id of the job for an input. All processes make the same id for the same work. */
+/** Returns the id of the job for an input. All processes make the same id for the same work. */
 export function jobId(scope: MemoryScopeId, input: JobInput): string {
   const { task, source } = input;
   const work =
@@ -76,14 +78,14 @@ export function jobId(scope: MemoryScopeId, input: JobInput): string {
   return sha256Of([memoryScopeKey(scope), input.epoch, task, source.id, ...work, input.isApproved ?? false]);
 }
 
-/** The note of a source after the job for an input was carried out or discarded. `isLearned`: it was carried out. */
+/** Returns the note of a source after the job for an input was done or discarded. `isLearned`: it was done. */
 export function withInput(note: SourceNote, input: JobInput, jobId: string, isLearned: boolean): SourceNote {
   if (input.task === 'facts') return withSeen(note, input.sha256);
   if (input.task === 'procedure') return withSeen(note, procedureMark(input.range));
   return coversRange(input) ? withRange(withoutDeadJob(note, jobId), { ...input.range, isLearned }) : note;
 }
 
-/** The parts of an input that no dead job of its task holds, and the ids of these jobs. */
+/** Returns the parts of an input that do not belong to a dead job of its task, and the ids of the dead jobs. */
 export function outsideDeadJobs(
   input: JobInput,
   { deadJobs = [] }: SourceNote,
@@ -98,12 +100,12 @@ export function outsideDeadJobs(
   return { parts, deadIds: keeping.map((job) => job.jobId) };
 }
 
-/** SHA-256 of a value's JSON text, in hex. */
+/** Returns the SHA-256 of a value's JSON text, in hex. */
 export function sha256Of(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex');
 }
 
-/** An input for a part of the messages. */
+/** Returns an input for a part of the messages. */
 export function partOf(input: LearnInput, part: ReadRange): LearnInput {
   const { range, messages, sha256s } = input;
   const [from, to] = [part.from - range.from, part.to - range.from];

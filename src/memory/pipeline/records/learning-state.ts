@@ -14,31 +14,31 @@ import type { Quarantined } from './quarantine-note.ts';
 
 type Consent = 'on' | 'off';
 
-/** Keys of the notes of kind `pipeline`, and that of {@link sourceNoteKey}. */
+/** Keys of the notes of kind `pipeline`, besides {@link sourceNoteKey}. */
 const KEYS = { consent: 'consent', epoch: 'epoch', split: (jobId: string) => `split:${jobId}` } as const;
 
-/** The state that decides whether a job may learn, and from what: at one revision of the scope. */
+/** The state that decides whether a job may learn and from which messages, at one revision of the scope. */
 export interface LearningState {
   readonly revision: number;
   readonly consent: Consent;
-  /** Changes with each erasure of the scope; jobs of an earlier epoch are dropped. `undefined`: no job was made since the erasure. */
+  /** Changes with each erasure of the scope; jobs of an earlier epoch are dropped. `undefined`: the scope had no job since the erasure. */
   readonly epoch: string | undefined;
   readonly note: SourceNote;
   readonly split: SplitJob | undefined;
 }
 
-/** What remains of a job that takes several commits. */
+/** The remaining candidates of a job that takes several commits. */
 export interface SplitJob {
-  /** Names the messages that it was learned from. */
+  /** A key for the messages from which they were learned. */
   readonly part?: string | undefined;
-  /** The commits that were made of them. */
+  /** The number of commits that were made from these messages. */
   readonly commits: number;
   readonly candidates: readonly Candidate[];
   readonly quarantined: readonly Quarantined[];
   readonly invalidated: number;
 }
 
-/** The key of the note about a source: a hash, because the source's id may be personal. */
+/** Returns the key of the note about a source: a hash, because the source's id may be personal. */
 export function sourceNoteKey(sourceId: string): string {
   return `source:${sha256Of(sourceId).slice(0, 32)}`;
 }
@@ -48,7 +48,10 @@ export function sourceNoteOperation(sourceId: string, note: SourceNote): MemoryO
   return { op: 'note', kind: NOTES.pipeline, key: sourceNoteKey(sourceId), value: note as unknown as Json };
 }
 
-/** Writes the remaining candidates of a job, or removes them. No note is left if they are too large for one: a later attempt learns again. */
+/**
+ * Writes the remaining candidates of a job, or removes them. Also removes them if they are too large for a note: then a later attempt
+ * learns again.
+ */
 export function splitOperation(jobId: string, split: SplitJob | undefined): WriteMemoryNote {
   const isKept = jsonBytes(split, MAX_RECORD_BYTES) <= MAX_RECORD_BYTES;
   const value = isKept ? (split as unknown as Json) : undefined;
@@ -77,8 +80,8 @@ export async function readLearningState(
 }
 
 /**
- * Reads the state, and begins an epoch if the scope has none. The epoch is a note, which an erasure removes with all others. So jobs that
- * began before the erasure, in any process, are known by their old epoch.
+ * Reads the state, and begins an epoch if the scope has none. The epoch is a note, which an erasure removes with all other notes. So jobs
+ * that began before the erasure, in any process, have an old epoch.
  */
 export function beginEpoch(
   pipeline: Pipeline,
@@ -94,19 +97,19 @@ export function beginEpoch(
   });
 }
 
-/** The scope's own answer; `undefined` while there is none. */
+/** Returns the stored consent of a scope; `undefined` if none is stored. */
 export async function readConsent({ store }: Pipeline, { id, options }: ScopeTarget): Promise<Consent | undefined> {
   const { notes } = await store.notes(id, NOTES.pipeline, { ...options, keys: [KEYS.consent] });
   return (notes[0]?.value as { consent: Consent } | undefined)?.consent;
 }
 
-/** @throws `INVALID_ARGUMENT` for anything else than `on` and `off`. */
+/** @throws `INVALID_ARGUMENT` if `consent` is neither `on` nor `off`. */
 export async function writeConsent(
   { store, now }: Pipeline,
   { id, options }: ScopeTarget,
   consent: Consent,
 ): Promise<void> {
-  if (consent !== 'on' && consent !== 'off') throw invalidArgument("Consent is 'on' or 'off'.");
+  if (consent !== 'on' && consent !== 'off') throw invalidArgument("consent must be 'on' or 'off'.");
   const value = { consent, at: new Date(now()).toISOString() };
   const note: MemoryOperation = { op: 'note', kind: NOTES.pipeline, key: KEYS.consent, value };
   await store.commit(id, [note], { ...options, now: now() });

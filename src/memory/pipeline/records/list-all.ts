@@ -4,13 +4,13 @@ import type { Memory, MemoryJob, MemoryQuery, MemoryStore } from '../../../store
 import type { Pipeline } from '../pipeline.ts';
 import type { ScopeTarget } from '../../scopes.ts';
 
-/** All memories of a scope, including those that no longer hold. */
+/** All memories of a scope, including those that are no longer valid. */
 export async function* memoriesOf({ store }: Pipeline, { id, options }: ScopeTarget): AsyncGenerator<Memory> {
   const all = { ...options, filter: { includeInvalid: true }, k: 1000 };
   for await (const { memory } of itemsOf((query: MemoryQuery) => store.query(id, query), all)) yield memory;
 }
 
-/** All jobs of a tenant, or those of a scope or in a state, oldest first. */
+/** All jobs of a tenant, of a scope, or in a state, oldest first. */
 export function jobsOf({ store }: Pipeline, wanted: Parameters<MemoryStore['listJobs']>[0]): AsyncGenerator<MemoryJob> {
   return itemsOf((page: PageOptions) => store.listJobs({ ...wanted, ...page }), { limit: 1000 });
 }

@@ -10,20 +10,20 @@ export interface Quarantined {
   readonly reason: string;
   readonly at: string;
   readonly source: JobSource;
-  /** A message, with its position and the task of its job. */
+  /** The message, with its position and the task of its job. */
   readonly message?: MessageData;
   readonly position?: number;
   readonly task?: LearnInput['task'];
-  /** Or a memory. */
+  /** The memory, if it is not a message. */
   readonly candidate?: Candidate;
 }
 
-/** The note of a quarantined text, whose key is the text's id; `undefined` removes it. */
+/** Writes the note of a quarantined text, whose key is the text's id; `undefined` removes it. */
 export function quarantineNote(id: string, text: Quarantined | undefined): MemoryOperation {
   return { op: 'note', kind: NOTES.quarantine, key: id, value: text && ({ version: 1, ...text } as unknown as Json) };
 }
 
-/** The text of a note. */
+/** Parses the note of a quarantined text. */
 export function quarantinedOf(value: Json): Quarantined {
   return value as unknown as Quarantined;
 }

@@ -1,15 +1,15 @@
 /**
- * Records which messages of a source were read. A source may have branches, so a range keeps for each position the hash of all messages
- * before it. In another branch it counts up to the last equal hash.
+ * Records which messages of a source were read. A source may have branches, so a range contains for each position the hash of all messages
+ * before it. In another branch, the range is valid up to the last equal hash.
  *
- * A note keeps {@link MOST_HASHES}. With more, the oldest ranges keep only their last hash, and are joined if no other branch begins between
- * them. A branch that begins inside of such a range is read again from the start of the range.
+ * A note has at most {@link MOST_HASHES}. Beyond that, the oldest ranges keep only their last hash, and are joined if no other branch
+ * begins between them. A branch that begins inside such a range is read again from the start of the range.
  */
-/** The number of hex digits that are kept of a hash. */
+/** The number of hex digits that are stored of a hash. */
 const HASH_LENGTH = 16;
 /** The most hashes in the ranges of a note. The ranges then take 40 to 180 KB as JSON: a store takes 512 KiB. */
 const MOST_HASHES = 2_000;
-/** The most ranges of a note. If they can't be joined, because first messages are removed again and again, the oldest go. */
+/** The most ranges of a note. If they can't be joined, because the first messages are removed repeatedly, the oldest are dropped. */
 const MOST_RANGES = 1_000;
 /** The most hashes in `SourceNote.seen`. */
 const MOST_SEEN = 100;
@@ -29,11 +29,11 @@ export interface ReadRange extends Range {
   readonly base: string;
   /** The hashes at the positions after `from`, joined; an old range has only the one at `to`. */
   readonly hashes: string;
-  /** Whether a job has learned from the messages. `undefined` or false: they were skipped. */
+  /** Whether a job has learned from the messages. Otherwise they were skipped. */
   readonly isLearned?: boolean;
 }
 
-/** Messages that a dead job keeps. */
+/** The messages that belong to a dead job. */
 export interface DeadJob extends ReadRange {
   readonly jobId: string;
   readonly task: string;
@@ -43,9 +43,12 @@ export interface DeadJob extends ReadRange {
 export interface SourceNote {
   readonly version: 1;
   readonly ranges: readonly ReadRange[];
-  /** Hashes of facts that were given in place of messages, until the source states something else; and {@link procedureMark}s. */
+  /** Hashes of facts that were given instead of messages, until the source states something else; and {@link procedureMark}s. */
   readonly seen: readonly string[];
-  /** What dead jobs keep from other jobs, each message by one of them. At most {@link MOST_DEAD}; the oldest go first. */
+  /**
+   * Messages that belong to dead jobs, so that no other job learns from them. Each message belongs to one job. At most {@link MOST_DEAD};
+   * the oldest are dropped first.
+   */
   readonly deadJobs?: readonly DeadJob[];
 }
 
@@ -62,7 +65,7 @@ export function shortHash(sha256: string): string {
   return sha256.slice(0, HASH_LENGTH);
 }
 
-/** The hash of a range at a position, if the range keeps it. */
+/** Returns the hash of a range at a position, if the range contains it. */
 export function hashInRange({ from, to, base, hashes }: ReadRange, position: number): string | undefined {
   if (position === from) return base;
   if (hashes.length === HASH_LENGTH) return position === to ? hashes : undefined;
@@ -70,18 +73,18 @@ export function hashInRange({ from, to, base, hashes }: ReadRange, position: num
   return hashes.slice(start, start + HASH_LENGTH);
 }
 
-/** The hashes that a range keeps, without the one before it. */
+/** Returns the hashes of a range, without `base`. */
 export function hashesOf({ hashes }: ReadRange): string[] {
   return hashes.match(new RegExp(`.{${HASH_LENGTH}}`, 'g')) ?? [];
 }
 
-/** A part of a range with all its hashes. */
+/** Returns a part of a range that has all its hashes. */
 export function rangePart(range: ReadRange, { from, to }: Range): ReadRange {
   const at = (position: number) => (position - range.from) * HASH_LENGTH;
   return { from, to, base: hashInRange(range, from)!, hashes: range.hashes.slice(at(from), at(to)) };
 }
 
-/** The parts of a range that were not read yet. `hashAt` returns the hashes of the range's branch. */
+/** Returns the parts of a range that were not read yet. `hashAt` returns the hashes of the range's branch. */
 export function unreadRanges(
   range: Range,
   hashAt: (position: number) => string | undefined,
@@ -97,7 +100,7 @@ export function unreadRanges(
   return unread;
 }
 
-/** The parts of a range that were not read yet, with their hashes. The range has all its hashes. */
+/** Returns the parts of a range that were not read yet, with their hashes. The range must have all its hashes. */
 export function unreadParts(range: ReadRange, read: readonly ReadRange[]): ReadRange[] {
   return unreadRanges(range, (position) => hashInRange(range, position), read).map((part) => rangePart(range, part));
 }
@@ -124,8 +127,8 @@ export function withRange(note: SourceNote, range: ReadRange): SourceNote {
 }
 
 /**
- * Reduces the oldest range to its last hash, and joins it with the range that it continues, unless another branch continues that as well, or
- * only one of them is learned. `undefined` if no range can be reduced.
+ * Reduces the oldest range to its last hash, and joins it with the range that it continues, unless another branch also continues that
+ * range, or only one of the two is learned. `undefined` if no range can be reduced.
  */
 function shortened(ranges: readonly ReadRange[]): ReadRange[] | undefined {
   for (const old of ranges) {
@@ -144,7 +147,7 @@ function shortened(ranges: readonly ReadRange[]): ReadRange[] | undefined {
   return undefined;
 }
 
-/** Notes that a job is dead. It keeps those of its messages that were not read, and that no other dead job of its task keeps. */
+/** Notes that a job is dead. The messages that were not read, and that belong to no other dead job of its task, then belong to this job. */
 export function withDeadJob(note: SourceNote, { jobId, task, ...range }: DeadJob): SourceNote {
   const others = withoutDeadJob(note, jobId).deadJobs ?? [];
   const taken = [...note.ranges, ...others.filter((one) => one.task === task)];
@@ -152,7 +155,7 @@ export function withDeadJob(note: SourceNote, { jobId, task, ...range }: DeadJob
   return { ...note, deadJobs: [...others, ...kept].slice(-MOST_DEAD) };
 }
 
-/** Removes a job that is no longer dead, or was removed. */
+/** Removes a job from the note, because it was removed or is no longer dead. */
 export function withoutDeadJob(note: SourceNote, jobId: string): SourceNote {
   const deadJobs = note.deadJobs?.filter((job) => job.jobId !== jobId);
   return { ...note, ...(deadJobs && { deadJobs }) };
@@ -163,13 +166,13 @@ export function withSeen(note: SourceNote, sha256: string): SourceNote {
   return { ...note, seen: [...note.seen.filter((one) => one !== sha256), sha256].slice(-MOST_SEEN) };
 }
 
-/** The note of a source whose facts can be given again. */
+/** Returns the note of a source whose facts can be given again. */
 export function withoutFacts(note: SourceNote): SourceNote {
   const seen = note.seen.filter((one) => one.startsWith(PROCEDURE_MARK));
   return seen.length === note.seen.length ? note : { ...note, seen };
 }
 
-/** Names the procedure of a range in `SourceNote.seen`. */
+/** Returns the entry of `SourceNote.seen` for the procedure of a range. */
 export function procedureMark({ hashes }: ReadRange): string {
   return PROCEDURE_MARK + hashes.slice(-HASH_LENGTH);
 }

@@ -15,10 +15,10 @@ const LOCALES: Record<MemoryLanguage, string> = {
   swedish: 'sv',
 };
 
-/** Words that show that the next word is meant as a month. */
+/** Words after which an ambiguous word ("may") is a month. */
 const BEFORE_MONTH = new Set(['in', 'of', 'since', 'until', 'by', 'last', 'im', 'seit', 'en', 'em', 'de', 'nel']);
 
-/** The beginning of a question for a time: "When", "Since when", "For how long". */
+/** The beginning of a question about a time: "When", "Since when", "For how long". */
 const ASKS_TIME = /^\s*(?:\w+ )?(?:when|how long)\b/i;
 
 const NAMES_TIME =
@@ -29,12 +29,12 @@ export function asksTime(query: string): boolean {
   return ASKS_TIME.test(query);
 }
 
-/** Whether an English text names a time other than by a date, such as "last week". */
+/** Whether an English text names a time without a date, such as "last week". */
 export function namesTime(text: string): boolean {
   return NAMES_TIME.test(text);
 }
 
-/** The terms of a day: "2023", "month5", "day5-8". None if `at` is no date. */
+/** Returns the terms of a day: "2023", "month5", "day5-8". None if `at` is not a date. */
 export function dateTerms(at: string): string[] {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return [];
@@ -55,8 +55,8 @@ export function nameMonths(languages: readonly MemoryLanguage[]): Map<string, nu
 }
 
 /**
- * The terms of the dates that a query names. A month whose name has another meaning ("may") counts only beside a number or a word such as
- * "in".
+ * Returns the terms of the dates that a query names. A month whose name has another meaning ("may") counts only next to a number or after a
+ * word such as "in".
  */
 export function findDateTerms(words: readonly KnownWord[]): string[] {
   return words.flatMap(({ month, stopWordOf }, i) => {

@@ -9,11 +9,11 @@ const SHARES = [0.6, 0.6, 0.4, 0.4, 0.9];
 const ANSWER_SHARE = 4;
 /** Multiplies the score of a message that is a question: the answer is in another message. */
 const QUESTION_FACTOR = 0.8;
-/** The end of a question. Emoji, quotes and the like may follow. */
+/** The end of a question. Emoji, quotes and other signs may follow. */
 const QUESTION = /[?？؟]\P{L}*$/u;
-/** A question mark is looked for in so many characters at the end of a message. */
+/** The number of characters at the end of a message in which a question mark is searched. */
 const END_CHARACTERS = 32;
-/** The share of the best score of a session that its found messages get. */
+/** The share of a session's best score that its found messages get. */
 const SESSION_SHARE = 0.2;
 
 /** Hits of a search, by their numbers. */
@@ -24,11 +24,14 @@ export interface SpreadHits extends Pick<TermMatches, 'scores' | 'postings'> {
 /** A session with messages that are memories. */
 interface DialogueSession {
   readonly number: number;
-  /** By index, the numbers of the memories. */
+  /** The numbers of the memories, by the index of the message. */
   readonly messages: Map<number, Set<number>>;
 }
 
-/** Whether a memory is a message, kept word for word. Only messages have neighbours: facts learned from one conversation are unrelated. */
+/**
+ * Whether a memory is a message stored word for word. Only messages have neighbours, because facts learned from one conversation are
+ * unrelated.
+ */
 export function isMessage(memory: Memory): boolean {
   return memory['role'] !== undefined;
 }
@@ -38,24 +41,24 @@ function isOneMessage({ sessionId, from, to }: Memory['sources'][number]): boole
   return sessionId !== undefined && from !== undefined && to === from + 1;
 }
 
-/** The memories that are messages, by session and index. A memory is named by its number in the index. */
+/** The memories that are messages, by session and index. A memory is identified by its number in the search index. */
 export class DialogueMap {
   readonly #sessions = new Map<string, DialogueSession>();
-  /** By number, where a memory stands. */
+  /** By number, the positions of a memory in sessions. */
   readonly #positions: { readonly session: DialogueSession; readonly index: number }[][] = [];
   /** By number, whether a message is a question. */
   readonly #isQuestion: boolean[] = [];
   /**
    * For each memory its sessions and its neighbours: the number of sessions, each session's number, the number of neighbours, and for each
-   * neighbour its number and an index into `SHARES`. One list for all memories: a list for each is slower to read.
+   * neighbour its number and an index into `SHARES`. One list for all memories is faster to read than a list for each.
    */
   readonly #around: number[] = [];
-  /** By number, where a memory's part of `#around` begins. Emptied by each change. */
+  /** By number, the start of a memory's part of `#around`. Cleared by each change. */
   #starts: (number | undefined)[] = [];
-  // Of the running search.
-  /** By number, the score of a memory with its shares. */
+  // The lists below belong to the running search.
+  /** By number, the score of a memory including its shares. */
   readonly #scores: number[] = [];
-  /** By number, the most that a memory gets for the current term. */
+  /** By number, the largest score of a memory for the current term. */
   readonly #most: number[] = [];
   /** By number, whether a memory is a hit. */
   readonly #isHit: boolean[] = [];
@@ -86,9 +89,9 @@ export class DialogueMap {
   }
 
   /**
-   * Gives each hit's neighbours a share of its score, because an answer seldom repeats the words of the question. For each term the largest
-   * of a memory's own score and its shares counts, so that a word which is repeated in each message does not add up. Messages of the same
-   * session get a share of its best score.
+   * Gives the neighbours of each hit a share of the hit's score, because an answer seldom repeats the words of the question. For each term,
+   * only the largest of a memory's own score and its shares counts, so that a word in every message does not add up. Found messages also
+   * get a share of their session's best score.
    *
    * @returns The hits and the neighbours, with all scores by number.
    */
@@ -124,7 +127,7 @@ export class DialogueMap {
     return { found, scores };
   }
 
-  /** Sets what memories get for a term, in `#most`. Returns those that get something. */
+  /** Writes the scores of memories for a term to `#most`. Returns the numbers of the memories with a score. */
   #spreadTerm({ numbers, scores }: Posting): number[] {
     const [most, around] = [this.#most, this.#around];
     const found: number[] = [];

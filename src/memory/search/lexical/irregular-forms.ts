@@ -1,4 +1,4 @@
-/** English words, each followed by those of its forms that have another stem. Left out: forms that are mostly another word ("lives"). */
+/** English words, each followed by its forms that have another stem. Omits forms that are usually another word ("lives"). */
 const ENGLISH = `
 arise arose arisen, awake awoke awoken, bear borne, beat beaten, become became, begin began begun, bend bent, bite bit bitten, bleed bled,
 blow blew blown, break broke broken, breed bred, bring brought, build built, burn burnt, buy bought, catch caught, choose chose chosen,
@@ -14,7 +14,7 @@ tell told, think thought, throw threw thrown, understand understood, wake woke w
 write wrote written, child children, foot feet, goose geese, knife knives, man men, mouse mice, person people, shelf shelves,
 thief thieves, tooth teeth, wife wives, wolf wolves, woman women`;
 
-/** By form, its base. The stemmers cut endings only: they leave "went" as it is. */
+/** Maps a form to its base. The stemmers only cut endings, so they do not change "went". */
 export const ENGLISH_FORMS: ReadonlyMap<string, string> = new Map(
   ENGLISH.split(',').flatMap((entry) => {
     const [word, ...forms] = entry.trim().split(/\s+/);

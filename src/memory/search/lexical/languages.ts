@@ -26,7 +26,7 @@ import { nameMonths } from './dates.ts';
 import { ENGLISH_FORMS } from './irregular-forms.ts';
 import { wordsOf } from './words.ts';
 
-/** A language whose stems and stop words are known. */
+/** A language with a stemmer and stop words. */
 export type MemoryLanguage =
   | 'danish'
   | 'dutch'
@@ -69,36 +69,42 @@ export const DEFAULT_LANGUAGES: readonly MemoryLanguage[] = [
   'dutch',
 ];
 
-/** Another language than the first must have this many stop words more: some words of a short text belong to several languages. */
+/**
+ * A language other than the first needs this many more stop words in a text, because some words of a short text belong to several
+ * languages.
+ */
 const MARGIN = 2;
-/** The most words by which the language of a text is found. */
+/** The most words of a text that are used to detect its language. */
 const SAMPLE_WORDS = 64;
-/** The most words that are kept with their stems. */
+/** The most words that are cached with their stems. */
 const MAX_WORDS = 100_000;
 
-/** Accents, and the vowel marks of Hebrew and Arabic, which are seldom written. The marks of other scripts make other letters. */
+/**
+ * Accents, and the vowel marks of Hebrew and Arabic, which are seldom written. In other scripts, a letter with a mark is a different
+ * letter.
+ */
 const ACCENTS = /[\u0300-\u036f\u0591-\u05c7\u064b-\u0655]/g;
 
-/** A word with what the search knows of it: one lookup for each word of a query is enough. */
+/** A word with all data that a search needs, so that each word of a query takes one lookup. */
 export interface KnownWord {
   readonly text: string;
-  /** The languages that have it as a stop word, as bits. */
+  /** A bit for each language in which the word is a stop word. */
   readonly stopWordOf: number;
-  /** The number of the month that it names, 1 to 12. */
+  /** The month that the word names, 1 to 12. */
   readonly month: number | undefined;
-  /** By language, its stem. Computed on first use. */
+  /** The stem in each language. Computed on first use. */
   readonly stems: (string | undefined)[];
 }
 
 /** The words of some languages. A language is an index into these. */
 export class Vocabulary {
   readonly #languages: readonly MemoryLanguage[];
-  /** For each stop word, the languages that have it, as bits. */
+  /** For each stop word, a bit for each of its languages. */
   readonly #stopWords = new Map<string, number>();
   readonly #months: ReadonlyMap<string, number>;
   readonly #words = new Map<string, KnownWord>();
 
-  /** @param languages The first is the language of a text that could be of several. */
+  /** @param languages The first is used if the language of a text is ambiguous. */
   constructor(languages: readonly MemoryLanguage[]) {
     this.#languages = languages;
     this.#months = nameMonths(languages);
@@ -114,7 +120,10 @@ export class Vocabulary {
     return wordsOf(text).map((word) => this.#words.get(word) ?? this.#learn(word));
   }
 
-  /** The language of a text: the one with most of its stop words. And its words without stop words; all, if it has only stop words. */
+  /**
+   * Returns the language of a text (the one with most of the text's stop words), and the text's words without stop words; if it has only
+   * stop words, all words.
+   */
   contentOf(words: readonly KnownWord[]): { language: number; content: readonly KnownWord[] } {
     const counts = this.#languages.map(() => 0);
     for (const { stopWordOf } of words.slice(0, SAMPLE_WORDS)) {
@@ -127,8 +136,9 @@ export class Vocabulary {
   }
 
   /**
-   * The index term of a word: its stem, without accents and apostrophes. An irregular form has two, its own and that of its base, with a space
-   * between: "found find". It may be another word as well: "found" is a form of "find", and the base of "founded".
+   * Returns the index term of a word: its stem, without accents and apostrophes. The term of an irregular form contains two stems, the
+   * form's and the base's, with a space between: "found find". Both are needed, because "found" is a form of "find" and also the base of
+   * "founded".
    */
   stem({ text, stems }: KnownWord, language: number): string {
     return (stems[language] ??= this.#stemOf(withoutAffix(text), this.#languages[language]!));
@@ -137,7 +147,7 @@ export class Vocabulary {
   #stemOf(word: string, language: MemoryLanguage): string {
     const { stem } = STEMMERS[language];
     if (language !== 'english') return plain(stem(word));
-    // English words have accents by choice: "résumé", "resume".
+    // In English words accents are optional: "résumé", "resume".
     const unaccented = plain(word);
     const base = ENGLISH_FORMS.get(unaccented);
     return base === undefined ? stem(unaccented) : `${stem(unaccented)} ${stem(base)}`;
@@ -145,7 +155,7 @@ export class Vocabulary {
 
   #learn(part: string): KnownWord {
     if (this.#words.size >= MAX_WORDS) this.#words.clear();
-    // A copy: a part of a text keeps the whole text in memory.
+    // Copies the word, because a substring would keep the whole text in memory.
     const text = Buffer.from(part).toString();
     const stems = this.#languages.map(() => undefined);
     const word = { text, stopWordOf: this.#stopWords.get(text) ?? 0, month: this.#months.get(text), stems };
@@ -158,7 +168,7 @@ function plain(word: string): string {
   return word.normalize('NFD').replace(ACCENTS, '');
 }
 
-/** "Anna's" is about Anna, "l'eau" about eau, "O'Reilly's" about Reilly. */
+/** Removes affixes: "Anna's" becomes "Anna", "l'eau" becomes "eau", "O'Reilly's" becomes "Reilly". */
 function withoutAffix(word: string): string {
   const [first, second] = word.split("'") as [string, ...string[]];
   return second !== undefined && first.length <= 2 && second.length >= 2 ? second : first;

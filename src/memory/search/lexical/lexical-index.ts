@@ -8,32 +8,35 @@ import { DialogueMap, isMessage } from './dialogue.ts';
 import type { Vocabulary } from './languages.ts';
 import { MAX_TERMS, TermIndex } from './term-index.ts';
 
-/** The best hits, at most this many, share their score with their neighbours. The others are left out. */
+/** At most this many of the best hits share their score with their neighbours. The other hits are dropped. */
 const MAX_SPREADING = 500;
 
-/** Multiplies the score of a message whose speaker the query names: the answer to a question about a person mostly comes from that person. */
+/**
+ * Multiplies the score of a message whose speaker the query names, because the answer to a question about a person usually comes from that
+ * person.
+ */
 const SPEAKER_FACTOR = 1.4;
-/** Multiplies the score of a message that names a time, if the query asks for one. */
+/** Multiplies the score of a message that names a time, if the query asks for a time. */
 const TIME_FACTOR = 1.4;
 /** The name before the text of a message: "Anna: I have moved." */
 const SPEAKER = /^\s*(\p{L}[\p{L}\p{M}.'’ -]{0,40}): /u;
 
 const NO_TERMS: string[] = [];
 
-/** A memory that has terms of a query, or is the neighbour of such a message. */
+/** A memory with terms of a query, or a neighbour of such a message. */
 export interface LexicalHit {
   readonly memory: Memory;
-  /** Comparable within a search only. */
+  /** Comparable only within one search. */
   readonly score: number;
   /** The time of its last source, in ms since 1970. */
   readonly saidAt: number;
-  /** Whether it says the same as the query, by {@link sameFactKey}. Of several such memories only one is marked. */
+  /** Whether it states the same as the query, by {@link sameFactKey}. If there are several such memories, only one is marked. */
   readonly isSame: boolean;
 }
 
-/** The memories that a search is for. */
+/** Selects the memories of a search. */
 export interface LexicalFilter {
-  /** Those that hold at this time, in ms since 1970. `undefined`: no matter when they hold. */
+  /** Only memories that are valid at this time, in ms since 1970. `undefined`: any. */
   readonly time?: number | undefined;
   /** `undefined`: all. */
   readonly isWanted?: ((memory: Memory) => boolean) | undefined;
@@ -43,7 +46,7 @@ export interface LexicalFilter {
 export interface LexicalHits {
   /** Best first. */
   readonly hits: readonly LexicalHit[];
-  /** 0 to 1: the largest share of the query's terms that a memory has, of those that count. */
+  /** 0 to 1: the largest share of the query's counted terms that a memory has. */
   readonly coverage: number;
 }
 
@@ -52,13 +55,13 @@ export class LexicalIndex {
   readonly #vocabulary: Vocabulary;
   /** By id, the number of each memory in the index. */
   readonly #numbers = new Map<string, number>();
-  /** By number. Removed and replaced memories keep a place. */
+  /** By number. Removed and replaced memories leave an empty place. */
   readonly #memories: (Memory | undefined)[] = [];
   /** By number, the time of each memory's last source. */
   readonly #saidAt: number[] = [];
-  /** By number, the {@link endOf} of each memory. */
+  /** By number, {@link endOf} of each memory. */
   readonly #ends: number[] = [];
-  /** By number, the terms in the name of the speaker of each message. */
+  /** By number, the terms in the name of each message's speaker. */
   readonly #speakerOf: (readonly string[])[] = [];
   /** By number, the hash of each memory's {@link sameFactKey}. */
   readonly #hashes: number[] = [];
@@ -98,7 +101,7 @@ export class LexicalIndex {
   refresh(memory: Memory): void {
     const number = this.#numbers.get(memory.id);
     if (number === undefined) return;
-    // Its sources are its places in dialogues.
+    // The sources are the memory's places in dialogues.
     if (!jsonEqual(memory.sources, this.#memories[number]!.sources)) return this.put(memory);
     this.#keep(number, memory);
   }
@@ -117,7 +120,7 @@ export class LexicalIndex {
     return number === undefined ? undefined : this.#memories[number];
   }
 
-  /** The best memories, at most `limit`; one that says the same as the query is always among them. */
+  /** Returns the best memories, at most `limit`. A memory that states the same as the query is always included. */
   search(query: string, { time, isWanted }: LexicalFilter, limit: number): LexicalHits {
     if (this.size === 0) return { hits: [], coverage: 0 };
     const fits = (number: number): boolean =>
@@ -139,7 +142,7 @@ export class LexicalIndex {
       if (this.#speakerOf[number]!.some((term) => terms.has(term))) scores[number]! *= SPEAKER_FACTOR;
     }
     const best: number[] = [];
-    // From the newest on: of equals the first stays.
+    // Newest first: of equal hits the first one stays.
     for (const number of found.toReversed()) {
       const isBetter = best.length < limit || scores[number]! > scores[best[limit - 1]!]!;
       if (isBetter && fits(number)) insertBest(best, number, limit, (one) => scores[one]!);
@@ -155,7 +158,7 @@ export class LexicalIndex {
     return { hits: bestHits, coverage: Math.min(1, mostTerms / Math.max(1, Math.min(wordCount, MAX_TERMS))) };
   }
 
-  /** The number of a memory that says the same as a text. */
+  /** Returns the number of a memory that states the same as a text. */
   #sameAs(text: string, fits: (number: number) => boolean): number | undefined {
     const key = sameFactKey(text);
     const hash = hashOf(key);
@@ -167,7 +170,7 @@ export class LexicalIndex {
     return undefined;
   }
 
-  /** The terms of a query, for which each word is stemmed in each language of the scope; and how many they are in one language. */
+  /** Returns the terms of a query, stemmed in each language of the scope, and their number in one language. */
   #queryTerms(query: string): { terms: ReadonlySet<string>; wordCount: number } {
     const words = this.#vocabulary.read(query);
     const { content } = this.#vocabulary.contentOf(words);
@@ -175,7 +178,7 @@ export class LexicalIndex {
     const languages = this.#languages.size > 0 ? [...this.#languages] : [0];
     const termsIn = (some: readonly number[]): Set<string> => {
       const terms = new Set<string>();
-      // Word by word: of equally rare terms the first ones count.
+      // In the order of the words, because the first of equally rare terms count.
       for (const word of content) for (const language of some) terms.add(this.#vocabulary.stem(word, language));
       for (const date of dates) terms.add(date);
       return terms;
@@ -184,7 +187,7 @@ export class LexicalIndex {
     return { terms, wordCount: languages.length === 1 ? terms.size : termsIn(languages.slice(0, 1)).size };
   }
 
-  /** Keeps a memory, and in lists what a search reads of each match: reading the memories themselves takes longer. */
+  /** Stores a memory, and copies the data that a search reads of each match to lists, which are faster to read than the memories. */
   #keep(number: number, memory: Memory): void {
     this.#memories[number] = memory;
     this.#saidAt[number] = lastSaid(memory);
@@ -205,19 +208,19 @@ export class LexicalIndex {
   }
 }
 
-/** A whole number of 32 bits. */
+/** Returns a hash as a 32-bit integer. */
 function hashOf(text: string): number {
   let hash = 0;
   for (let i = 0; i < text.length; i++) hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0;
   return hash;
 }
 
-/** The terms of the day on which a message was said. */
+/** Returns the terms of the day on which a message was said. */
 function datesOf(memory: Memory): string[] {
   return isMessage(memory) ? dateTerms(memory.sources[0]!.at) : [];
 }
 
-/** The time of a memory's last source, in ms since 1970. */
+/** Returns the time of a memory's last source, in ms since 1970. */
 export function lastSaid({ sources, updatedAt }: Memory): number {
   const times = sources.map(({ at }) => Date.parse(at)).filter((time) => !Number.isNaN(time));
   return times.length > 0 ? Math.max(...times) : Date.parse(updatedAt);

@@ -5,24 +5,24 @@ import type { Memory } from '../../../store/memory/contract.ts';
 const BM25 = { k: 0.9, b: 0.4, d: 0.5 };
 /** The fields of a memory. */
 const FIELDS = ['text', 'date'] as const;
-/** Of a longer query this many terms count, the rarest ones. The others say little, and take most of the time of a search. */
+/** The most terms of a query that count, the rarest first. The others add little, and take most of the time of a search. */
 export const MAX_TERMS = 8;
-/** A term in more memories than this is common. */
+/** A term is common if it is in more memories than this. */
 const COMMON = 1_000;
-/** The most scores that are kept between searches. They take about 4 MB. */
+/** The most scores that are cached between searches. They take about 4 MB. */
 const MAX_KEPT_SCORES = 200_000;
 
 type Field = (typeof FIELDS)[number];
 
 /** The memories with terms of a query, by their numbers. */
 export interface TermMatches {
-  /** In no order. */
+  /** Not sorted. */
   readonly found: number[];
-  /** By number, the score of those that were found. Valid until the next search. */
+  /** By number, the scores of the found memories. Valid until the next search. */
   readonly scores: readonly number[];
   /** The terms that count. */
   readonly postings: readonly Posting[];
-  /** The most of the terms that one of them has. */
+  /** The largest number of terms that a found memory has. */
   readonly mostTerms: number;
 }
 
@@ -33,24 +33,24 @@ export interface Posting {
 }
 
 /**
- * An index of MiniSearch with a search that adds up the scores in arrays. MiniSearch's own search makes objects for each match, which
- * takes several times as long.
+ * A MiniSearch index with its own search, which adds up the scores in arrays. MiniSearch's search creates objects for each match and takes
+ * several times as long.
  */
 export class TermIndex extends MiniSearch<Memory> {
-  // Of the running search, by number. A search never awaits, so only one runs at a time.
+  // The state of the running search, by number. A search never awaits, so only one runs at a time.
   /** The last search that found a memory. */
   readonly #foundBy: number[] = [];
   readonly #matchedTerms: number[] = [];
   readonly #scores: number[] = [];
   /** By number, the memory as it was indexed. */
   readonly #indexed: (Memory | undefined)[] = [];
-  /** Terms that were searched for since the last change of the index. */
+  /** The postings of the terms searched for since the last change of the index. */
   readonly #postings = new Map<string, Posting>();
   /** The number of scores in `#postings`. */
   #keptScores = 0;
   #search = 0;
 
-  /** @param termsOf The terms of a memory. One with a space counts as two. */
+  /** @param termsOf Returns the terms of a memory. A term with a space counts as two. */
   constructor(termsOf: (memory: Memory, field: Field) => readonly string[]) {
     super({
       fields: [...FIELDS],
@@ -60,7 +60,7 @@ export class TermIndex extends MiniSearch<Memory> {
     });
   }
 
-  /** Adds a memory whose id is not in the index. Returns its number: 0 for the first, then one more for each. */
+  /** Adds a memory whose id is not in the index. Returns its number, which counts up from 0. */
   put(memory: Memory): number {
     this.#dropPostings();
     this.add(memory);
@@ -70,7 +70,10 @@ export class TermIndex extends MiniSearch<Memory> {
     return number;
   }
 
-  /** Removes every term at once. `discard` of MiniSearch leaves them to a vacuum, which fails when a memory is added while it runs. */
+  /**
+   * Removes a memory and its terms at once. MiniSearch's `discard` leaves the terms to a vacuum, which fails if a memory is added while it
+   * runs.
+   */
   drop(number: number): void {
     this.#dropPostings();
     this.remove(this.#indexed[number]!);
@@ -78,8 +81,9 @@ export class TermIndex extends MiniSearch<Memory> {
   }
 
   /**
-   * The memories with any of these terms. A score is MiniSearch's sum for the terms; of a term with a space ("found find"), the best part
-   * counts for each memory. Common terms count only for memories that also have a rarer term: alone they match too much of a large scope.
+   * Finds the memories with any of these terms. A score is MiniSearch's sum for the terms; for a term with a space ("found find"), the
+   * better of its parts counts for each memory. Common terms count only for memories that also have a rarer term, because alone they match
+   * too many memories of a large scope.
    */
   match(terms: ReadonlySet<string>): TermMatches {
     const search = ++this.#search;
@@ -111,7 +115,7 @@ export class TermIndex extends MiniSearch<Memory> {
     return { found, scores, postings, mostTerms };
   }
 
-  /** The posting of a term, made from the index when a search asks for it first. */
+  /** Returns the posting of a term. It is made from the index on first use. */
   #postingOf(term: string): Posting | undefined {
     const known = this.#postings.get(term);
     if (known) return known;
@@ -126,7 +130,7 @@ export class TermIndex extends MiniSearch<Memory> {
     return posting;
   }
 
-  /** By number, the scores for a term without a space. */
+  /** Returns the scores for a term without a space, by number. */
   #scoresOf(term: string): Map<number, number> {
     const { k, b, d } = BM25;
     const scores = new Map<number, number>();

@@ -1,13 +1,13 @@
 /** The most characters of a text that are read. */
 export const MAX_CHARACTERS = 20_000;
-/** A longer word is cut. */
+/** The most characters of a word. A longer word is cut. */
 const MAX_WORD = 64;
 
 const WORD = /[\p{L}\p{N}\p{M}]+(?:'\p{L}+)*/gu;
 /**
- * Pairs of characters serve as words in scripts without spaces between words, and in Korean, whose nouns carry particles. A Korean noun of
- * one syllable with a particle is not found by the noun alone or with another particle. Tibetan needs no pairs: it divides syllables. `ー`
- * lengthens a vowel in Hiragana and Katakana, and belongs to neither.
+ * In scripts without spaces between words, and in Korean, whose nouns have particles attached, each pair of characters is a word. A Korean
+ * noun of one syllable with a particle is not found by the noun alone or with another particle. Tibetan needs no pairs, because it
+ * separates syllables. `ー` lengthens a vowel in Hiragana and Katakana, and belongs to neither script.
  */
 const PAIRED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]+/gu;
@@ -15,8 +15,8 @@ const PAIRED =
 const CHARACTER = /\P{M}\p{M}*|\p{M}+/gu;
 
 /**
- * The words of a text, in lower case. Numbers are without commas and ordinal endings. A text without a letter or number, such as one of
- * emoji, has its parts between spaces as words.
+ * Returns the words of a text in lower case, and numbers without commas and ordinal endings. A text without letters and numbers, for
+ * example emoji, is split at spaces.
  */
 export function wordsOf(text: string): string[] {
   const plain = text
