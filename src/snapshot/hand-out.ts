@@ -3,19 +3,19 @@ import type { SessionSnapshot, SnapshotMetadata } from './snapshot.ts';
 
 type State<S> = NonNullable<SessionSnapshot<S>['state']>;
 
-/** Node asks for a method of this name before it prints an object. */
+/** Node calls a method with this name to print an object. */
 const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 
 export interface HandOutOptions {
-  /** Returns the state, which must never change afterwards. Called once at most. Optional: without it the snapshot has no state. */
+  /** Returns the state, which must never change afterwards. Called at most once. Default: the snapshot has no state. */
   state?: (() => unknown) | undefined;
-  /** The state itself, frozen, instead of a copy. */
+  /** Whether to return the state itself, frozen, instead of a copy. */
   frozen?: boolean | undefined;
 }
 
 /**
- * A copy of a snapshot for a caller. The state is copied on first access, so a caller that reads only the metadata does not pay for a long
- * conversation. Later saves do not change it.
+ * Makes a caller's copy of a snapshot, which later saves do not change. The state is copied on first access, so a caller that reads only
+ * the metadata does not pay for a long conversation.
  */
 export function handOut<S>(meta: SnapshotMetadata, { state: stored, frozen }: HandOutOptions = {}): SessionSnapshot<S> {
   const snapshot = thaw(meta) as SessionSnapshot<S>;

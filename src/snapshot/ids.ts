@@ -3,7 +3,7 @@ import { invalidArgument, quote } from '../errors.ts';
 /** The longest id, in UTF-16 code units. */
 export const MAX_ID_LENGTH = 1024;
 
-/** What an id names, as messages call it. */
+/** The kind of an id, as error messages name it. */
 export type IdKind =
   | 'snapshotId'
   | 'sessionId'
@@ -24,8 +24,8 @@ export type IdKind =
   | 'worker name';
 
 /**
- * Refuses anything but a string, a blank string, and one longer than {@link MAX_ID_LENGTH}. Every other string is an id: stores encode it
- * before they use it in a path.
+ * Refuses values that are not strings, blank strings, and strings longer than {@link MAX_ID_LENGTH}. Every other string is an id: stores
+ * encode it before they use it in a path.
  */
 export function assertId(id: unknown, kind: IdKind): asserts id is string {
   const one = () => `${/^[aeio]/.test(kind) ? 'An' : 'A'} ${kind}`;
@@ -40,8 +40,8 @@ export function assertId(id: unknown, kind: IdKind): asserts id is string {
 }
 
 /**
- * A new snapshot id, a random UUID. For callers that must know the id of a turn's snapshot before it is saved, say to name a branch or a
- * file after it.
+ * Returns a new snapshot id, a random UUID. For callers that must know the id of a turn's snapshot before it is saved, for example to name
+ * a branch or a file after it.
  *
  * @example
  * const snapshotId = reserveSnapshotId();

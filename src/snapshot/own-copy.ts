@@ -4,7 +4,7 @@ import { copyJson, JsonValueError, type Json } from '../json/value.ts';
 import { metadataOf, type SessionSnapshot, type SnapshotMetadata } from './snapshot.ts';
 
 /**
- * The store's own copy of all but the state.
+ * Makes the store's own copy of everything except the state.
  *
  * @throws `INVALID_ARGUMENT` with the path when it holds what JSON cannot hold.
  */
@@ -13,7 +13,7 @@ export function copyMetadata<S>(snapshot: SessionSnapshot<S>): SnapshotMetadata 
 }
 
 /**
- * The store's own copy of the state; `undefined` when there is none. Parts that are equal to those of `known` are shared with it.
+ * Makes the store's own copy of the state; `undefined` if the snapshot has no state. Shares equal parts with `known`.
  *
  * @throws `INVALID_ARGUMENT` with the path when it holds what JSON cannot hold.
  */
@@ -25,8 +25,8 @@ export function copyState<S>({ snapshotId, state }: SessionSnapshot<S>, known: J
 /**
  * Runs `copy`, which makes the store's own copy of a part of a snapshot.
  *
- * @param pointer Where in the snapshot the part is, as a JSON Pointer: `''` or `/state`.
- * @throws `INVALID_ARGUMENT` with the path when the part holds what JSON cannot hold.
+ * @param pointer The JSON Pointer of the part in the snapshot: `''` or `/state`.
+ * @throws `INVALID_ARGUMENT` with the path of a value that JSON can't represent.
  */
 export function guarded<T>(snapshotId: string, pointer: string, copy: () => T): T {
   try {

@@ -1,26 +1,26 @@
 import { invalidArgument } from '../errors.ts';
 import type { SessionTree, SnapshotNode } from './session-tree.ts';
 
-/** The part of a retention policy that concerns the inside of one session; see `PrunePolicy`. */
+/** The members of a retention policy that select snapshots within a session; see `PrunePolicy`. */
 export interface SessionRetention {
   maxAgeMs?: number;
   idleMs?: number;
   maxChainLength?: number;
 }
 
-/** What becomes of a session: removed whole, or these of its snapshots, in commit order. */
+/** What to remove of a session: the whole session, or these snapshots, in commit order. */
 export type RetentionPlan = { readonly whole: true } | { readonly whole: false; readonly remove: readonly string[] };
 
-/** @throws `INVALID_ARGUMENT` for an unknown or impossible member, or a policy that names nothing. */
+/** @throws `INVALID_ARGUMENT` for an unknown member, an invalid value, or a policy without members. */
 export function assertPolicy(policy: SessionRetention): void {
   if (typeof policy !== 'object' || policy === null) throw invalidArgument('prune needs a policy object.');
   const known = ['maxAgeMs', 'idleMs', 'maxChainLength'] as const;
   const unknown = Object.keys(policy).find((key) => !(known as readonly string[]).includes(key));
   if (unknown !== undefined) {
-    throw invalidArgument(`prune does not know the policy '${unknown}'; it knows ${known.join(', ')}.`);
+    throw invalidArgument(`prune: '${unknown}' is not a policy. Policies: ${known.join(', ')}.`);
   }
   if (known.every((key) => policy[key] === undefined)) {
-    throw invalidArgument(`prune needs a policy: give at least one of ${known.join(', ')}.`);
+    throw invalidArgument(`prune needs a policy. Set at least one of ${known.join(', ')}.`);
   }
   for (const key of known) {
     const value = policy[key];
@@ -34,7 +34,10 @@ export function assertPolicy(policy: SessionRetention): void {
   }
 }
 
-/** What `policy` removes of a session. `nowMs` is compared with the snapshots' own times; a time that can't be read is never old. */
+/**
+ * Plans the removal by `policy` in one session. `nowMs` is compared with the snapshots' own times; a snapshot whose time can't be read is
+ * never too old.
+ */
 export function planRetention(tree: SessionTree<SnapshotNode>, policy: SessionRetention, nowMs: number): RetentionPlan {
   if (policy.idleMs !== undefined && isIdle(tree, nowMs - policy.idleMs)) return { whole: true };
   const remove = new Set<string>();
@@ -48,10 +51,11 @@ export function planRetention(tree: SessionTree<SnapshotNode>, policy: SessionRe
 
 /**
  * The snapshots that sessions with an unfinished leaf continue from. Such a leaf is pending, failed, aborted or expired; its session
- * continues from the nearest completed ancestor. The snapshots between are needed as well, because the ancestor is found by the parents'
- * ids. If no ancestor has completed, the whole path is needed: a reader that misses a parent can't know that there is none.
+ * continues from the nearest completed ancestor. The snapshots between are also needed, because readers follow the parents' ids to find the
+ * ancestor. If no ancestor is completed, the whole path is needed: if a parent is missing, a reader can't know that there is no completed
+ * one.
  *
- * @param leaves All leaves of the tree. Those without a status, which foreign data may have, need nothing.
+ * @param leaves All leaves of the tree. Leaves without a status, which only foreign data has, need nothing.
  */
 function neededByUnfinished(
   leaves: readonly SnapshotNode[],
@@ -70,8 +74,8 @@ function neededByUnfinished(
 }
 
 /**
- * If a snapshot stays and all of its children would be removed, keeps the child that was first saved last. Otherwise the snapshot would
- * become a leaf, and the session would look branched or get another latest leaf.
+ * If a snapshot stays and all its children would be removed, keeps the child that was first saved last. Otherwise the snapshot would become
+ * a leaf, and the session would look branched or get another latest leaf.
  */
 function keepLeavesAsTheyAre(tree: SessionTree<SnapshotNode>, remove: Set<string>): void {
   for (const node of tree.nodes()) {
@@ -116,11 +120,11 @@ function isIdle(tree: SessionTree<SnapshotNode>, beforeMs: number): boolean {
 }
 
 /**
- * The ancestors of `added` that {@link planRetention} would remove by `maxChainLength` once `added` is saved. The save changes nothing for
- * other snapshots, so only this path, the branches near it and the leaves are searched, never the whole session.
+ * Returns the ancestors of `added` that {@link planRetention} would remove by `maxChainLength` when `added` is saved. The save does not
+ * affect other snapshots, so this searches only the path, the branches near it and the leaves, never the whole session.
  *
  * @param added A new snapshot, not yet in the tree.
- * @returns Ids, those nearest to the new snapshot first.
+ * @returns Snapshot ids, nearest to the new snapshot first.
  */
 export function overflow(tree: SessionTree<SnapshotNode>, added: SnapshotNode, length: number): string[] {
   if (added.parentId === undefined) return [];
@@ -142,7 +146,7 @@ export function overflow(tree: SessionTree<SnapshotNode>, added: SnapshotNode, l
   return removable(tree, beyond);
 }
 
-/** Steps from a snapshot down to its nearest leaf; a number above `limit` when there are more than `limit`. */
+/** Counts the steps from a snapshot to its nearest leaf. Returns a number above `limit` if there are more than `limit`. */
 function distanceToLeaf(tree: SessionTree<SnapshotNode>, snapshotId: string, limit: number): number {
   let layer = [snapshotId];
   for (let steps = 0; steps <= limit; steps++) {
@@ -152,7 +156,10 @@ function distanceToLeaf(tree: SessionTree<SnapshotNode>, snapshotId: string, lim
   return limit + 1;
 }
 
-/** The removable snapshots of a path: no running ones and, see {@link keepLeavesAsTheyAre}, no only child of one that stays. */
+/**
+ * Returns the snapshots of a path that can be removed: not running, and not the only child of a snapshot that stays (see {@link
+ * keepLeavesAsTheyAre}).
+ */
 function removable(tree: SessionTree<SnapshotNode>, path: readonly string[]): string[] {
   const removed = new Set<string>();
   for (const id of path.toReversed()) {

@@ -1,7 +1,7 @@
 import { failedPrecondition, quote } from '../errors.ts';
 import type { SnapshotMetadata, SnapshotStatus } from './snapshot.ts';
 
-/** What lineage needs to know of a snapshot. */
+/** The members of a snapshot that the tree uses. */
 export interface SnapshotNode {
   readonly snapshotId: string;
   readonly parentId?: string;
@@ -11,10 +11,10 @@ export interface SnapshotNode {
 }
 
 /**
- * The snapshots of one session, in the order in which they were first saved, and its leaves. Adding a snapshot costs the same however long
- * the session is.
+ * The snapshots of one session in the order in which they were first saved, and its leaves. The cost of adding a snapshot does not depend
+ * on the length of the session.
  *
- * Invariant: `#leaves` holds exactly the snapshots that no other of the session names as parent, in commit order.
+ * Invariant: `#leaves` contains exactly the snapshots that no other snapshot of the session names as parent, in commit order.
  */
 export class SessionTree<N extends SnapshotNode = SnapshotMetadata> {
   readonly #nodes = new Map<string, N>();
@@ -55,12 +55,12 @@ export class SessionTree<N extends SnapshotNode = SnapshotMetadata> {
     return this.#latestLeaf === undefined ? undefined : this.mustGet(this.#latestLeaf);
   }
 
-  /** The snapshot that was written last, as new or as a rewrite. It may have been removed since: a removal is not a write. */
+  /** The snapshot that was last written, new or as a rewrite. It may have been removed since, because a removal is not a write. */
   lastWritten(): N | undefined {
     return this.#lastWritten;
   }
 
-  /** The snapshots that name `snapshotId` as parent, even if that snapshot does not exist. */
+  /** The ids of the snapshots that name `snapshotId` as parent. That snapshot does not have to exist. */
   children(snapshotId: string): string[] {
     return [...(this.#children.get(snapshotId) ?? [])];
   }
@@ -69,7 +69,7 @@ export class SessionTree<N extends SnapshotNode = SnapshotMetadata> {
     return this.#children.has(snapshotId);
   }
 
-  /** Adds a new snapshot, or replaces what is known of one; a rewrite keeps its place and its parent. */
+  /** Adds a new snapshot, or replaces a rewritten one, which keeps its place and its parent. */
   put(node: N): void {
     const known = this.#nodes.has(node.snapshotId);
     this.#nodes.set(node.snapshotId, node);
@@ -81,13 +81,13 @@ export class SessionTree<N extends SnapshotNode = SnapshotMetadata> {
       else this.#children.set(node.parentId, new Set([node.snapshotId]));
       this.#dropLeaf(node.parentId);
     }
-    // A child may be saved before its parent; the parent is then no leaf.
+    // A child may be saved before its parent. Then the parent is not a leaf.
     if (this.#children.has(node.snapshotId)) return;
     this.#leaves.add(node.snapshotId);
     this.#latestLeaf = node.snapshotId;
   }
 
-  /** Forgets a snapshot. Its children stay and keep naming it; its parent becomes a leaf again when no other names it. */
+  /** Removes a snapshot. Its children stay and still name it as parent. Its parent becomes a leaf if no other snapshot names it. */
   remove(snapshotId: string): void {
     const node = this.#nodes.get(snapshotId);
     if (!node) return;
@@ -102,7 +102,10 @@ export class SessionTree<N extends SnapshotNode = SnapshotMetadata> {
     }
   }
 
-  /** Whether a new snapshot with this parent would become its own ancestor. Walks only when another snapshot names it as parent. */
+  /**
+   * Whether a new snapshot with this parent would become its own ancestor. Searches the ancestors only if another snapshot names it as
+   * parent.
+   */
   wouldCycle(snapshotId: string, parentId: string | undefined): boolean {
     if (parentId === snapshotId) return true;
     if (parentId === undefined || !this.#children.has(snapshotId)) return false;
@@ -112,7 +115,7 @@ export class SessionTree<N extends SnapshotNode = SnapshotMetadata> {
     return false;
   }
 
-  /** The id itself, then its parent, and so on; ends with the first id that is not there, or where foreign data runs in a circle. */
+  /** The id itself, then its parent, and so on. Ends with the first id that is not in the tree, or where foreign data has a cycle. */
   *ancestors(snapshotId: string): Generator<string> {
     const seen = new Set<string>();
     for (let id: string | undefined = snapshotId; id !== undefined && !seen.has(id);) {
@@ -133,7 +136,7 @@ export class SessionTree<N extends SnapshotNode = SnapshotMetadata> {
     if (this.#latestLeaf === snapshotId) this.#latestLeaf = undefined;
   }
 
-  /** Adds a leaf at its place: leaves are kept in commit order. */
+  /** Adds a leaf at its place in commit order. */
   #restoreLeaf(snapshotId: string): void {
     const leaves = new Set([...this.#leaves, snapshotId]);
     this.#leaves.clear();
@@ -144,16 +147,14 @@ export class SessionTree<N extends SnapshotNode = SnapshotMetadata> {
   }
 }
 
-/** @throws `FAILED_PRECONDITION`: the parent is the snapshot itself, or comes after it. */
+/** @throws `FAILED_PRECONDITION`, because the parent is the snapshot itself or one of its descendants. */
 export function refuseCycle(snapshotId: string, parentId: string): never {
   throw failedPrecondition(
     `Snapshot ${quote(snapshotId)} can't have the parent ${quote(parentId)}: it would become its own ancestor.`,
   );
 }
 
-/**
- * The order for snapshots that carry no commit order of this package, those that another implementation wrote: by `createdAt`, then by id.
- */
+/** Compares foreign snapshots, which have no commit order of this package: by `createdAt`, then by id. */
 export function byCreation(a: SnapshotNode, b: SnapshotNode): number {
   return compare(a.createdAt, b.createdAt) || compare(a.snapshotId, b.snapshotId);
 }

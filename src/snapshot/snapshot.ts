@@ -9,7 +9,7 @@ export type { SessionSnapshot, SessionSnapshotInput, SnapshotStatus };
 /** A snapshot without its state. */
 export type SnapshotMetadata = Omit<SessionSnapshot, 'state'>;
 
-/** The session that a snapshot belongs to: its own `sessionId`, else the one its state carries; `undefined`: none. */
+/** Returns the session of a snapshot: its `sessionId`, else the `sessionId` of its state; `undefined` if it has neither. */
 export function sessionOf(snapshot: {
   readonly sessionId?: string;
   readonly state?: { readonly sessionId?: string };
@@ -17,26 +17,26 @@ export function sessionOf(snapshot: {
   return snapshot.sessionId ?? snapshot.state?.sessionId;
 }
 
-/** The snapshot without its state. */
+/** Returns the snapshot without its state. */
 export function metadataOf(snapshot: SessionSnapshot): SnapshotMetadata {
   const { state: _state, ...metadata } = snapshot;
   return metadata;
 }
 
-/** A stored snapshot for {@link revise}: its metadata, and the state's `sessionId` where that alone names the session. */
+/** A stored snapshot for {@link revise}: its metadata, and the state's `sessionId` if only that names the session. */
 export type StoredSnapshot = SnapshotMetadata & { readonly state?: { readonly sessionId?: string } };
 
-/** A stored snapshot whose session may be known from its state alone. */
+/** Returns a stored snapshot whose session may be named only by its state. */
 export function storedOf(meta: SnapshotMetadata, sessionId: string | null | undefined): StoredSnapshot {
   return typeof sessionId !== 'string' || meta.sessionId !== undefined ? meta : { ...meta, state: { sessionId } };
 }
 
 /**
- * The snapshot to store for a mutator's answer `input`: a new one, or a rewrite of `current`. Applies the rules that need no other
- * snapshot: ids, allowed changes of the status, and fields that never change (`parentId`, `createdAt`, the session). Pure; the result
- * shares its state with `input`.
+ * Returns the snapshot to store for a mutator's result `input`: a new snapshot, or a rewrite of `current`. Applies the rules that need no
+ * other snapshot: ids, allowed changes of the status, and fields that never change (`parentId`, `createdAt`, the session). A pure function;
+ * the returned snapshot shares its state with `input`.
  *
- * @throws `INVALID_ARGUMENT` when the answer is no snapshot, `FAILED_PRECONDITION` when it would change what never changes.
+ * @throws `INVALID_ARGUMENT` if the result is not a snapshot, `FAILED_PRECONDITION` if it would change a field that never changes.
  */
 export function revise<S>(
   snapshotId: string,
@@ -56,18 +56,18 @@ export function revise<S>(
   next.updatedAt ??= next.createdAt;
   keep(next, 'parentId', current.parentId);
   assertSameSession(snapshotId, sessionOf(current), sessionOf(next));
-  // A rewrite that names no session does not leave the one it is in.
+  // A rewrite without a session stays in its session.
   const session = current.sessionId ?? (sessionOf(next) === undefined ? sessionOf(current) : undefined);
   if (session !== undefined) next.sessionId = session;
   return next;
 }
 
 /**
- * Refuses to change the state of a completed snapshot that has children: their states are stored as diffs from it. A store calls this for
- * each rewrite.
+ * Refuses to change the state of a completed snapshot that has children, because their states are stored as diffs from it. A store calls
+ * this for each rewrite.
  *
  * @param isSame Compares the states. Called only for a completed snapshot with children.
- * @throws `FAILED_PRECONDITION` when the rewrite would change the state.
+ * @throws `FAILED_PRECONDITION` if the rewrite would change the state.
  */
 export function assertStateMayChange(
   current: SnapshotMetadata,
@@ -76,8 +76,8 @@ export function assertStateMayChange(
 ): void {
   if (current.status !== 'completed' || !hasChildren() || isSame()) return;
   throw failedPrecondition(
-    `Snapshot ${quote(current.snapshotId)} is completed and has children, so its state can't change. ` +
-      `Save the new state as a new snapshot, with this one's parentId to branch.`,
+    `Snapshot ${quote(current.snapshotId)} is completed and has children, so its state can't be changed. ` +
+      `Save the new state as a new snapshot; use the same parentId to create a branch.`,
   );
 }
 
@@ -85,7 +85,7 @@ function assertShape(snapshotId: string, input: unknown): asserts input is Sessi
   const where = () => `The mutator for snapshot ${quote(snapshotId)}`;
   if (input instanceof Promise) {
     input.catch(() => {});
-    throw invalidArgument(`${where()} must return a snapshot, not a promise; do what it awaits before the save.`);
+    throw invalidArgument(`${where()} must return a snapshot, not a promise. Await before you call saveSnapshot.`);
   }
   if (typeof input !== 'object' || input === null || Array.isArray(input) || !isPlain(input)) {
     throw invalidArgument(`${where()} must return a snapshot, a plain object, or null to skip the write.`);
@@ -94,14 +94,14 @@ function assertShape(snapshotId: string, input: unknown): asserts input is Sessi
   if (sessionId !== undefined) assertId(sessionId, 'sessionId');
   if (parentId !== undefined) assertId(parentId, 'parentId');
   if (createdAt !== undefined && typeof createdAt !== 'string') {
-    throw invalidArgument(`${where()} returned a createdAt that is no string; use new Date().toISOString().`);
+    throw invalidArgument(`${where()} returned a createdAt that is not a string. Use new Date().toISOString().`);
   }
   if (status !== undefined && !(SNAPSHOT_STATUSES as readonly unknown[]).includes(status)) {
-    throw invalidArgument(`${where()} returned an unknown status; use one of ${SNAPSHOT_STATUSES.join(', ')}.`);
+    throw invalidArgument(`${where()} returned an unknown status. Use one of ${SNAPSHOT_STATUSES.join(', ')}.`);
   }
   if (state === undefined) return;
   if (typeof state !== 'object' || state === null || Array.isArray(state)) {
-    throw invalidArgument(`${where()} returned a state that is no object.`);
+    throw invalidArgument(`${where()} returned a state that is not an object.`);
   }
   const stateSessionId = (state as Record<string, unknown>)['sessionId'];
   if (sessionId === undefined && stateSessionId !== undefined) assertId(stateSessionId, 'sessionId');
@@ -111,7 +111,7 @@ function assertTransition(snapshotId: string, current: SnapshotMetadata, next: S
   if (!canBecome(current.status, next.status)) {
     throw failedPrecondition(
       `Snapshot ${quote(snapshotId)} is ${current.status ?? 'without a status'} and can't become ${next.status ?? 'without a status'}. ` +
-        `A terminal snapshot never changes its status: save a new one with this as its parentId.`,
+        `A terminal snapshot never changes its status. Save a new snapshot with this one as its parentId.`,
     );
   }
 }
@@ -126,8 +126,8 @@ function keep<K extends 'createdAt' | 'parentId'>(
 }
 
 /**
- * A rewrite never moves a snapshot to another session. {@link revise} asks this of what it is given; a store that knows the session of
- * `current` from elsewhere asks it too.
+ * Refuses a rewrite that would move a snapshot to another session. {@link revise} calls it; a store that knows the session of `current`
+ * from other data calls it too.
  *
  * @throws `FAILED_PRECONDITION`
  */

@@ -1,12 +1,12 @@
 import type { SessionSnapshot } from 'genkit/beta';
 
-/** A snapshot's status; missing in foreign data only. */
+/** A snapshot's status. Only foreign data may have no status. */
 export type SnapshotStatus = NonNullable<SessionSnapshot['status']>;
 
-/** A foreign snapshot may have no status. */
+/** The status of a stored snapshot. A foreign snapshot may have no status. */
 export type StoredStatus = SnapshotStatus | undefined;
 
-/** From each status, those that a save may set. A status may always stay as it is. */
+/** For each status, the statuses to which a save may change it. A status may always stay the same. */
 const TRANSITIONS: Readonly<Record<SnapshotStatus | 'none', readonly StoredStatus[]>> = {
   none: ['pending', 'completed', 'failed', 'aborted', 'expired'],
   pending: ['completed', 'failed', 'aborted', 'expired'],
@@ -16,7 +16,7 @@ const TRANSITIONS: Readonly<Record<SnapshotStatus | 'none', readonly StoredStatu
   aborted: [],
 };
 
-/** Every status that the contract knows. */
+/** All statuses of the contract. */
 export const SNAPSHOT_STATUSES = ['pending', 'completed', 'failed', 'aborted', 'expired'] as const;
 
 /** Whether a snapshot's status may change from one to the other. */
@@ -24,7 +24,7 @@ export function canBecome(from: StoredStatus, to: StoredStatus): boolean {
   return from === to || TRANSITIONS[from ?? 'none'].includes(to);
 }
 
-/** `completed`, `failed` and `aborted`: the status never changes again. */
+/** Whether a status is `completed`, `failed` or `aborted`, and so never changes again. */
 export function isTerminal(status: StoredStatus): boolean {
   return status !== undefined && TRANSITIONS[status].length === 0;
 }

@@ -6,16 +6,16 @@ import type { SnapshotLookup } from './contract.ts';
 export interface Lookup {
   readonly by: 'snapshot' | 'session';
   readonly id: string;
-  /** Whether the state may come frozen; see {@link SnapshotLookup}. */
+  /** Whether the state may be frozen; see {@link SnapshotLookup}. */
   readonly frozen?: boolean | undefined;
 }
 
-/** @throws `INVALID_ARGUMENT` unless exactly one of `snapshotId` and `sessionId` is there, and is an id. */
+/** @throws `INVALID_ARGUMENT` unless the lookup has exactly one of `snapshotId` and `sessionId`, and it is an id. */
 export function checkLookup(lookup: SnapshotLookup): Lookup {
   const { snapshotId, sessionId, frozen } = lookup ?? {};
   if ((snapshotId === undefined) === (sessionId === undefined)) {
     const got = snapshotId === undefined ? 'neither' : 'both';
-    throw invalidArgument(`Look a snapshot up by exactly one of snapshotId and sessionId; got ${got}.`);
+    throw invalidArgument(`A lookup needs exactly one of snapshotId and sessionId, but has ${got}.`);
   }
   if (snapshotId !== undefined) {
     assertId(snapshotId, 'snapshotId');
@@ -26,9 +26,9 @@ export function checkLookup(lookup: SnapshotLookup): Lookup {
 }
 
 /**
- * The `sessionId` of a call on one session.
+ * Returns the `sessionId` of a call on one session.
  *
- * @throws `INVALID_ARGUMENT` unless it is there, and is an id.
+ * @throws `INVALID_ARGUMENT` unless it is an id.
  */
 export function checkSession(options: { readonly sessionId: string } | undefined): string {
   const sessionId = options?.sessionId;
@@ -37,7 +37,7 @@ export function checkSession(options: { readonly sessionId: string } | undefined
 }
 
 /**
- * The `sessionIds` of a call on many sessions.
+ * Returns the `sessionIds` of a call on many sessions.
  *
  * @throws `INVALID_ARGUMENT` unless it is a list of ids.
  */
@@ -48,7 +48,7 @@ export function checkSessions(options: { readonly sessionIds: readonly string[] 
   return sessionIds as readonly string[];
 }
 
-/** @throws `INVALID_ARGUMENT` unless `value`, the argument that `what` names, can be called. */
+/** @throws `INVALID_ARGUMENT` unless `value` is a function. `what` names the argument. */
 export function assertFunction(value: unknown, what: 'mutator' | 'callback'): void {
   if (typeof value !== 'function') throw invalidArgument(`The ${what} must be a function, not ${typeof value}.`);
 }

@@ -3,10 +3,10 @@ import { unknownOption } from '../option-names.ts';
 import type { RecordStore } from './contract.ts';
 import type { Encryption } from './encryption/encryption.ts';
 
-/** Checks one option's value. Returns a description of valid values for the error message; `undefined` when the value is valid. */
+/** Checks the value of an option. Returns a description of valid values for the error message; `undefined` if the value is valid. */
 export type OptionCheck = (value: unknown) => string | undefined;
 
-/** The value is checked elsewhere. */
+/** Accepts any value: it is checked elsewhere. */
 export const isAny: OptionCheck = () => undefined;
 
 export const isBoolean: OptionCheck = (value) => (typeof value === 'boolean' ? undefined : 'true or false');
@@ -25,7 +25,7 @@ export const isShare: OptionCheck = (value) =>
 const ISO_TIME =
   /^(\d{4}|[+-]\d{6})(?:-(\d{2})(?:-(\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?)?)?$/i;
 
-/** A time, or a day, month or year without one. `Date.parse` alone takes other forms as well, and February 31. */
+/** Accepts a time, or a day, month or year without a time. `Date.parse` alone would also accept other formats, and February 31. */
 export const isTime: OptionCheck = (value) => {
   const [, year, month = '1', day = '1'] = (typeof value === 'string' && ISO_TIME.exec(value)) || [];
   const isDay =
@@ -40,20 +40,20 @@ export const isObject: OptionCheck = (value) => (isPlain(value) ? undefined : 'a
 export const isSignal: OptionCheck = (value) =>
   typeof (value as Partial<AbortSignal> | null)?.throwIfAborted === 'function' ? undefined : 'an AbortSignal';
 
-/** The name of an action of Genkit, say of a model or a retriever; the action itself, or a reference to it. */
+/** Accepts the name of a Genkit action (for example of a model or a retriever), the action itself, or a reference to it. */
 export const isActionArgument: OptionCheck = (value) => {
   const { name, __action } = (value ?? {}) as { name?: unknown; __action?: { name?: unknown } };
   const named = typeof value === 'string' ? value : (__action?.name ?? (typeof value === 'object' && name));
   return typeof named === 'string' && named.trim() !== ''
     ? undefined
-    : 'defined with Genkit, or the name of one that is';
+    : 'a Genkit action, a reference to one, or its name';
 };
 
 function isPlain(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A store that keeps session records. */
+/** Accepts a store that keeps session records. */
 export const isRecordStore: OptionCheck = (value) => {
   const { readRecords, writeRecord } = (value ?? {}) as { [K in keyof RecordStore]?: unknown };
   return typeof readRecords === 'function' && typeof writeRecord === 'function'
@@ -61,12 +61,12 @@ export const isRecordStore: OptionCheck = (value) => {
     : 'a store that keeps session records';
 };
 
-/** What encrypts for a store. */
+/** Accepts an {@link Encryption}. */
 export const isEncryption: OptionCheck = (value) => {
   const { cipher, open, forget } = (value ?? {}) as { [K in keyof Encryption]?: unknown };
   return [cipher, open, forget].every((method) => typeof method === 'function')
     ? undefined
-    : 'an Encryption, as envelope() of genkitx-agents/privacy makes one';
+    : 'an Encryption, for example from envelope() of genkitx-agents/privacy';
 };
 
 /** A text, or an object. */
@@ -87,7 +87,7 @@ export function isWhole(least: number, most = Infinity): OptionCheck {
       : `a whole number ${range}`;
 }
 
-/** The longest time that Node's timers take. A longer one would fire at once. */
+/** The longest time for a Node timer. A longer timer would fire at once. */
 export const LONGEST_TIMER_MS = 2_147_483_647;
 
 /** Milliseconds for a timer. */
@@ -103,7 +103,7 @@ export function isOneOf(...values: string[]): OptionCheck {
 /**
  * Refuses unknown options, which may be misspelt, and invalid values.
  *
- * @throws `INVALID_ARGUMENT` naming the option and what is allowed.
+ * @throws `INVALID_ARGUMENT` with the option and the allowed values.
  */
 export function checkOptions(
   owner: string,
@@ -120,7 +120,7 @@ export function checkOptions(
   }
 }
 
-/** The options, with a default in place of each that is not given or is `undefined`. */
+/** Returns the options with defaults for those that are missing or `undefined`. */
 export function withDefaults<T extends object>(
   defaults: T,
   given: { readonly [K in keyof T]?: T[K] | undefined } = {},

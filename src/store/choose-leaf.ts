@@ -4,9 +4,9 @@ import type { SessionTree, SnapshotNode } from '../snapshot/session-tree.ts';
 import { snapshotGone } from './records/session-records.ts';
 
 /**
- * The snapshot that a `sessionId` lookup means; `undefined` when the session has none.
+ * Returns the snapshot for a lookup by `sessionId`; `undefined` if the session has no snapshot.
  *
- * @throws `FAILED_PRECONDITION` when `rejectBranching` is on and the session has more than one leaf, or when foreign data runs in a circle.
+ * @throws `FAILED_PRECONDITION` if `rejectBranching` is on and the session has more than one leaf, or if foreign data has a cycle.
  */
 export function chooseLeaf<N extends SnapshotNode>(
   tree: SessionTree<N>,
@@ -33,11 +33,11 @@ export function assertNotBranched(sessionId: string, leafCount: number): void {
 }
 
 /**
- * Refuses a save when the session's leaf is not the one of `SaveSnapshotOptions.expectedLeafId`. Call it inside the save's atomic part.
+ * Refuses a save if the session's latest leaf is not `SaveSnapshotOptions.expectedLeafId`. Call it in the atomic part of the save.
  *
  * @param sessionId The session of the snapshot being saved.
- * @param actual The session's latest leaf, `null` when it has no snapshot.
- * @throws `SessionConflictError` when the session has another leaf, `INVALID_ARGUMENT` when there is no session to compare with.
+ * @param actual The session's latest leaf; `null` if the session has no snapshot.
+ * @throws `SessionConflictError` if the session has another leaf, `INVALID_ARGUMENT` if the snapshot has no session.
  */
 export function assertExpectedLeaf(
   expected: string | null | undefined,
@@ -52,10 +52,10 @@ export function assertExpectedLeaf(
 }
 
 /**
- * Refuses a save when the snapshot of `SaveSnapshotOptions.ifSnapshot` is not in its session. Call it inside the save's atomic part.
+ * Refuses a save if the session does not have the snapshot `SaveSnapshotOptions.ifSnapshot`. Call it in the atomic part of the save.
  *
- * @param hasSnapshot Whether the session has the snapshot. Asked only when the save requires one.
- * @throws `ABORTED` when it is gone, `INVALID_ARGUMENT` when there is no session to look into.
+ * @param hasSnapshot Whether the session has the snapshot. Called only if `ifSnapshot` is set.
+ * @throws `ABORTED` if the snapshot was removed, `INVALID_ARGUMENT` if the saved snapshot has no session.
  */
 export function assertRequiredSnapshot(
   ifSnapshot: string | undefined,

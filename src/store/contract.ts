@@ -1,32 +1,33 @@
 /**
  * The guarantees of a session store of this package, then its methods.
  *
- * A store keeps snapshots. A snapshot of a session may name a parent, so a session is a forest, nearly always one tree. A snapshot without
- * a session has no tree: it is read by its id, and its `parentId` is data. Within the tenant that `snapshotPathPrefix({ context })` names, and for every process that shares the store's medium:
+ * A store keeps snapshots. A snapshot of a session may name a parent, so a session is a forest, usually a single tree. A snapshot without a
+ * session has no tree: it is read by its id, and its `parentId` has no meaning for the store. Within the tenant that `snapshotPathPrefix({
+ * context })` names, and for every process that shares the store's medium:
  *
- * - **Atomic.** A save is all or nothing. Of concurrent saves of one snapshot each sees the one before: 30 increments give 30.
- *   A mutator may run more than once; only its last answer counts, so it must be free of side effects that add up.
- * - **One leaf rule.** A leaf is a snapshot that no other of its session names as parent. The latest leaf is the one that was first saved
- *   last, in the store's own order of commits.
+ * - **Atomic.** A save is all or nothing. Of concurrent saves of one snapshot, each sees the result of the previous one: 30 increments give
+ *   30. A mutator may run more than once, and only its last result counts, so it must not have side effects that add up.
+ * - **One leaf rule.** A leaf is a snapshot that no other snapshot of its session names as parent. The latest leaf is the leaf that was
+ *   first saved last, in the store's commit order.
  * - **Terminal is final.** `completed`, `failed` and `aborted` never change to another status. `parentId`, `createdAt` and `sessionId` stay
  *   as first saved.
  * - **Rewrites are safe.** The state of a completed snapshot that has children never changes: a save that would change it is refused with
- *   `FAILED_PRECONDITION`. Its other members may change. Rewriting any other snapshot changes no other.
+ *   `FAILED_PRECONDITION`. Its other members may change. A rewrite never changes other snapshots.
  * - **Values come back as saved**, or are refused with `INVALID_ARGUMENT` and the path, before anything is written.
  * - **Nothing is aliased.** A method returns the caller's own copy, or a frozen value if the caller asked for one.
  * - **Ids are data.** Any non-blank string of at most 1,024 characters names a snapshot, a session, an app, a user or a tenant.
  * - **Scopes.** A store with `capabilities.scopes` also keeps records of values that sessions share: at most one record for each app, and
- *   one for each user of an app. A save changes records, and `deleteScope` removes them; nothing else does. The snapshot and the records of
- *   a save are written together or not at all: if the mutator skips or throws, the leaf is not the expected one, or a change is refused,
- *   nothing is written. A change gets the current record: 30 increments from 30 sessions give 30, and changes of different keys are all
- *   kept. Each record costs a save at most one more document. Records have no history: rewriting, branching, resuming an earlier snapshot,
- *   deleting or pruning sessions does not change them. Snapshots contain no part of a record. A store without `capabilities.scopes` refuses
- *   a save with `scopes` with `FAILED_PRECONDITION`, before the mutator runs.
+ *   one for each user of an app. Only saves change records, and `deleteScope` removes them. The snapshot and the records of a save are
+ *   written together or not at all: if the mutator skips or throws, the leaf is not the expected one, or a change is refused, nothing is
+ *   written. A change gets the current record: 30 increments from 30 sessions give 30, and changes of different keys are all kept. Each
+ *   record costs a save at most one more document. Records have no history: rewriting, branching, resuming an earlier snapshot, deleting or
+ *   pruning sessions does not change them. Snapshots contain no part of a record. A store without `capabilities.scopes` refuses a save with
+ *   `scopes` with `FAILED_PRECONDITION`, before the mutator runs.
  * - **Session records.** A store with `capabilities.records` also keeps any number of JSON values for each session, each under a kind and a
- *   key. Only `writeRecord` changes a record; 30 increments that expect the revision they read, and try again on `ABORTED`, give 30. When a
- *   session is removed, in whatever way, so are its records; a new session of the same id has none of them, and no revision is used twice.
- *   A record may be written before the session's first snapshot. Until then it is an orphan: `prune` removes orphans that were written more
- *   than an hour ago. Writing a record changes no snapshot, no list, and no age that `prune` measures.
+ *   key. Only `writeRecord` changes a record; 30 increments that expect the revision they read, and try again on `ABORTED`, give 30. Any
+ *   removal of a session also removes its records; a new session with the same id does not have them, and no revision is used twice. A
+ *   record may be written before the session's first snapshot. Until then it is an orphan: `prune` removes orphans that were written more
+ *   than an hour ago. Writing a record does not change snapshots, lists, or the ages that `prune` measures.
  * - **Errors are `GenkitError`s** whose message names the id and says what to do.
  */
 import type { GenerateRequest } from 'genkit';
@@ -37,26 +38,26 @@ import type { SessionSnapshot, SnapshotMetadata, SnapshotStatus } from '../snaps
 export type { SessionSnapshotInput } from '../snapshot/snapshot.ts';
 export type { SessionSnapshot, SessionStore, SessionStoreOptions, SnapshotMetadata, SnapshotMutator, SnapshotStatus };
 
-/** Exactly one of the two: an exact snapshot, or the latest leaf of a session. */
+/** Selects a snapshot: set exactly one of `snapshotId` and `sessionId`. */
 export interface SnapshotLookup extends SessionStoreOptions {
-  /** This very snapshot. */
+  /** Selects the snapshot with this id. */
   snapshotId?: string;
-  /** The latest leaf of this session. */
+  /** Selects the latest leaf of this session. */
   sessionId?: string;
   /**
-   * For a caller that only reads: the store may return its own state, frozen, instead of a copy. When parts of this state are saved again,
-   * the store recognizes them without comparing them. Default: `false`.
+   * Allows the store to return its own state, frozen, instead of a copy. For callers that only read. If parts of this state are saved
+   * again, the store recognizes them without comparing them. Default: `false`.
    */
   frozen?: boolean;
 }
 
-/** Facts about a session, kept beside its snapshots. */
+/** Facts about a session, stored in addition to its snapshots. */
 export interface SessionDetails {
-  /** The user it belongs to. Set by the session's first save, and never changed. */
+  /** The user to whom the session belongs. Set by the session's first save, and never changed. */
   readonly ownerId?: string;
   /** The agent that answers in it. */
   readonly agent?: string;
-  /** A name for people. */
+  /** A name that people read. */
   readonly title?: string;
 }
 
@@ -68,11 +69,11 @@ export interface SaveSnapshotOptions extends SessionStoreOptions {
    */
   expectedLeafId?: string | null;
   /**
-   * The save succeeds only while the session has this snapshot, else it throws `ABORTED`. Protects a session that is deleted meanwhile from
-   * being written again. Default: nothing is required. Needs `capabilities.compareLeaf`.
+   * The save succeeds only while the session has this snapshot, else it throws `ABORTED`. Prevents writes to a session that was deleted in
+   * the meantime. Default: not checked. Needs `capabilities.compareLeaf`.
    */
   ifSnapshot?: string;
-  /** Changes of records, made when the snapshot is saved and not otherwise; each record at most once. Needs `capabilities.scopes`. */
+  /** Changes of records, made in the same commit as the snapshot. Each record at most once. Needs `capabilities.scopes`. */
   scopes?: readonly ScopeChange[];
   /**
    * Facts about the snapshot's session, written in the same commit. Each member replaces the stored one, except `ownerId`, which only the
@@ -81,10 +82,10 @@ export interface SaveSnapshotOptions extends SessionStoreOptions {
   session?: SessionDetails;
 }
 
-/** Names a record: that of an app, or that of a user of an app. Two are the same exactly when all their members are. */
+/** Names a record of an app, or of a user of an app. Two ids name the same record exactly if all their members are equal. */
 export type ScopeId =
   | {
-      /** The record of everyone who uses the app. */
+      /** The record that all users of the app share. */
       readonly scope: 'app';
       /** The app, any id. */
       readonly appName: string;
@@ -98,30 +99,30 @@ export type ScopeId =
       readonly userId: string;
     };
 
-/** Values that sessions share. Any string is a key, `__proto__` too; an empty record is the same as none. */
+/** Values that sessions share. Any string can be a key, even `__proto__`. An empty record is the same as no record. */
 export type ScopeRecord = { [key: string]: Json };
 
 /** How a save changes a record. */
 export interface ScopeChange {
-  /** Whose record it is. */
+  /** The record to change. */
   readonly id: ScopeId;
   /**
-   * Gets its own copy of the current record, empty when there is none, and returns the new record; it may change its argument and return
-   * it. `undefined` keeps the record; the save then still makes sure that the record has not changed meanwhile. Runs after the mutator,
-   * maybe more than once; only its last result counts. If it throws, the save throws the same error and saves nothing.
+   * Gets a copy of the current record (empty if there is no record) and returns the new record; it may change and return its argument.
+   * `undefined` keeps the record, and the save still makes sure that the record has not changed in the meantime. Runs after the mutator,
+   * possibly more than once; only its last result counts. If it throws, the save throws the same error and saves nothing.
    */
   readonly change: (record: ScopeRecord) => ScopeRecord | undefined;
 }
 
-/** A value that belongs to a session and is no snapshot, say a summary of its first turns. */
+/** A value that belongs to a session but is not a snapshot, for example a summary of its first turns. */
 export interface SessionRecord {
-  /** Which group of records it is in, say `'compaction'`; any id. */
+  /** The group of the record, for example `'compaction'`; any id. */
   readonly kind: string;
   /** Its name within the kind; any id. */
   readonly key: string;
   /** Any JSON value. */
   readonly value: Json;
-  /** Changes with each write; opaque. */
+  /** Changes with each write. Opaque. */
   readonly revision: string;
 }
 
@@ -129,7 +130,7 @@ export interface SessionRecord {
 export interface ReadRecordsOptions extends SessionStoreOptions {
   /** Any id; the session need not have a snapshot yet. */
   sessionId: string;
-  /** Which group of records. Default: all records of the session. */
+  /** The group of records to read. Default: all records of the session. */
   kind?: string;
   /** Only the records with these keys, at most 100; needs `kind`. Default: all records of the kind. */
   keys?: readonly string[];
@@ -151,35 +152,37 @@ export interface WriteRecordOptions extends SessionStoreOptions {
    */
   expectedRevision?: string | null;
   /**
-   * The write succeeds only while the session has this snapshot, else it throws `ABORTED`. Protects a session that is deleted meanwhile
-   * from being written again. Default: the session is not checked.
+   * The write succeeds only while the session has this snapshot, else it throws `ABORTED`. Prevents writes to a session that was deleted in
+   * the meantime. Default: not checked.
    */
   ifSnapshot?: string;
 }
 
-/** Which part of a list to answer. */
+/** Selects a part of a list. */
 export interface PageOptions extends SessionStoreOptions {
-  /** At most so many items, 1 to 1,000. Default: 100. */
+  /** The most items of the page, 1 to 1,000. Default: 100. */
   limit?: number;
-  /** `nextCursor` of the page before. */
+  /** `nextCursor` of the previous page. Default: the first page. */
   cursor?: string | undefined;
 }
 
-/** A part of a list; there is more while it has a `nextCursor`. */
+/** A part of a list. If it has a `nextCursor`, there are more items. */
 export interface Page<T> {
-  /** At most `limit` of them. */
+  /** The items, at most `limit`. */
   items: T[];
   /** Pass it as `cursor` to get the next page. Opaque. Missing on the last page. */
   nextCursor?: string;
-  /** What may belong in the list, but can't be read, so that it is in no page. Missing when there is nothing. */
+  /** Data that may belong to the list but can't be read, so that no page contains it. Missing if there is none. */
   unreadable?: Unreadable[];
 }
 
-/** A session, or something at a place, that can't be read: it is damaged, a newer version wrote it, or the process may not open it. */
+/**
+ * A session, or data at a place, that can't be read: it is damaged, a newer version wrote it, or the process has no permission to open it.
+ */
 export interface Unreadable {
-  /** The session. Missing when its id can't be told. */
+  /** The session. Missing if its id is unknown. */
   sessionId?: string;
-  /** Where it is, below the store's directory. */
+  /** The path of the data, relative to the store's directory. */
   place?: string;
 }
 
@@ -189,110 +192,111 @@ export interface ListSessionsOptions extends PageOptions {
   ownerId?: string;
 }
 
-/** One line about a session. */
+/** A session in a list. */
 export interface SessionSummary extends SessionDetails {
-  /** Which session. */
+  /** The id of the session. */
   sessionId: string;
   /** The latest leaf. */
   leafId: string;
   /** The number of leaves; a session with more than one has branches. */
   leafCount: number;
-  /** Snapshots in all, whatever their status. */
+  /** The number of snapshots, with any status. */
   snapshotCount: number;
   /** `createdAt` of the snapshot that was saved first. */
   createdAt: string;
   /**
-   * When the session was last written: `updatedAt`, else `createdAt`, of the snapshot that was written last. Pruning is no write, and a store
-   * need not count a heartbeat.
+   * When the session was last written: `updatedAt`, else `createdAt`, of the last written snapshot. Pruning is not a write, and a store may
+   * ignore heartbeats.
    */
   updatedAt: string;
   /** Status of the latest leaf. */
   status?: SnapshotStatus;
   /**
-   * Each numeric member of its snapshots' `usage`, added up, plus the largest `summaryUsage` of a snapshot, which is already a sum over the
-   * whole session. Missing when no snapshot has either.
+   * The sum of each numeric member of its snapshots' `usage`, plus the largest `summaryUsage` of a snapshot, which is already a sum for the
+   * whole session. Missing if no snapshot has either.
    */
   usage?: UsageSum;
 }
 
-/** Numbers of a model's usage by name, say `inputTokens`. */
+/** Numbers of a model's usage by name, for example `inputTokens`. */
 export type UsageSum = { [name: string]: number };
 
 /**
- * What {@link SnapshotStore.prune} removes: the snapshots that any of the members names. Ages are measured by the snapshots' own times. No
- * snapshot becomes a leaf: if all children of a remaining snapshot would be removed, the child that was first saved last is kept.
+ * Selects the snapshots that {@link SnapshotStore.prune} removes: those to which any member applies. Ages are measured by the snapshots'
+ * own times. No snapshot becomes a leaf: if all children of a remaining snapshot would be removed, the child that was first saved last is
+ * kept.
  *
- * Unless its whole session goes, a leaf that is pending, failed, aborted or expired keeps the snapshot that its session continues from, the
- * nearest completed one, and those between; if none has completed, its whole path.
+ * If a session is not removed whole, a leaf that is pending, failed, aborted or expired keeps the snapshot from which its session continues
+ * (the nearest completed ancestor) and the snapshots between; without a completed ancestor, its whole path.
  */
 export interface PrunePolicy {
-  /** Snapshots created longer ago than this, in ms, except leaves and running ones: a leaf goes only with its session. */
+  /** Snapshots created longer ago than this, in ms, except leaves and running snapshots: a leaf is removed only with its session. */
   maxAgeMs?: number;
-  /** Whole sessions not written for this long, in ms; a session with a running snapshot stays. */
+  /** Whole sessions that were not written for this time, in ms. A session with a running snapshot stays. */
   idleMs?: number;
-  /** Snapshots that are not among the newest so many (at least 1) of any path from a leaf to its root, except running ones. */
+  /** The number of newest snapshots, at least 1, to keep on each path from a leaf to its root. Removes the others, except running ones. */
   maxChainLength?: number;
 }
 
-/** What was removed, or with `dryRun` what would be. */
+/** The counts of removed data; with `dryRun`, of the data that would be removed. */
 export interface PruneResult {
-  /** Sessions removed whole. */
+  /** Sessions that were removed whole. */
   sessions: number;
-  /** Snapshots removed, those of whole sessions included. */
+  /** Removed snapshots, including those of whole sessions. */
   snapshots: number;
   /** Shards of states that no remaining snapshot needs; 0 in stores without shards. */
   shards: number;
-  /** Nothing was removed; the counts are of what would be. */
+  /** Whether this was a dry run, which removes nothing. */
   dryRun: boolean;
 }
 
-/** What {@link SnapshotStore.deleteSession} removed; zeros when there was no such session. */
+/** The counts of the data that {@link SnapshotStore.deleteSession} removed; zeros if the session did not exist. */
 export interface DeleteResult {
-  /** Snapshots removed, whatever their status. */
+  /** Removed snapshots, with any status. */
   snapshots: number;
   /** Shards that were removed; 0 in stores without shards. */
   shards: number;
-  /** Session records removed. Missing where the store does not count them. */
+  /** Removed session records. Missing if the store does not count them. */
   records?: number;
 }
 
-/** What {@link SnapshotStore.deleteSessions} removed. */
+/** The counts of the data that {@link SnapshotStore.deleteSessions} removed. */
 export interface DeleteSessionsResult extends DeleteResult {
-  /** Sessions removed; those that were not there do not count. */
+  /** Removed sessions. Sessions that did not exist are not counted. */
   sessions: number;
-  /** Session records removed. */
+  /** Removed session records. */
   records: number;
 }
 
-/** What a store can do: ask this, never probe for methods. */
+/** The features of a store. Check these, never probe for methods. */
 export interface StoreCapabilities {
-  /** `onSnapshotStateChange` is there. */
+  /** The store has `onSnapshotStateChange`. */
   watch: boolean;
   /** Watchers are also notified of saves by other processes. */
   watchAcrossProcesses: boolean;
-  /** `getSnapshotMetadata` is there. */
+  /** The store has `getSnapshotMetadata`. */
   metadata: boolean;
-  /** `listSnapshots` and `listSessions` are there. */
+  /** The store has `listSnapshots` and `listSessions`. */
   list: boolean;
-  /** `deleteSession` is there. */
+  /** The store has `deleteSession`. */
   delete: boolean;
-  /** `prune` is there. */
+  /** The store has `prune`. */
   prune: boolean;
-  /** `saveSnapshot` honours `expectedLeafId` and `ifSnapshot`. */
+  /** `saveSnapshot` supports `expectedLeafId` and `ifSnapshot`. */
   compareLeaf: boolean;
-  /** The store is a {@link ScopeStore} too, and saves take `scopes`. */
+  /** The store is also a {@link ScopeStore}, and saves accept `scopes`. */
   scopes: boolean;
-  /** The store is a {@link RecordStore} too. */
+  /** The store is also a {@link RecordStore}. */
   records: boolean;
-  /** Saves take `session`, summaries carry it, and `listSessions` takes `ownerId`. */
+  /** Saves accept `session`, session summaries contain its members, and `listSessions` accepts `ownerId`. */
   details: boolean;
-  /** The store is a {@link CheckStore} too. */
+  /** The store is also a {@link CheckStore}. */
   check: boolean;
-  /** What was saved outlives the process. */
+  /** Saved data outlives the process. */
   durable: boolean;
 }
 
-/** The capabilities of a foreign `SessionStore`: Genkit's three methods. */
+/** The capabilities of a foreign `SessionStore`, which has only Genkit's three methods. */
 export const FOREIGN_CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
   watch: false,
   watchAcrossProcesses: false,
@@ -309,10 +313,10 @@ export const FOREIGN_CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
 });
 
 /**
- * A store of this package: Genkit's `SessionStore`, and what our rules add. `S` types the custom state.
+ * A store of this package: Genkit's `SessionStore` with more methods and guarantees. `S` is the type of the custom state.
  *
  * @example
- * // One more turn, unless another writer was faster.
+ * // Add a turn, unless another writer was faster.
  * const leaf = await store.getSnapshot({ sessionId: 'support-1' });
  * const createdAt = new Date().toISOString();
  * await store.saveSnapshot(
@@ -324,21 +328,22 @@ export const FOREIGN_CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
  * await store.prune({ idleMs: 30 * 24 * 60 * 60 * 1000 });
  */
 export interface SnapshotStore<S = unknown> extends SessionStore<S> {
-  /** What it can do; the same for its whole life. */
+  /** The features of the store. They never change. */
   readonly capabilities: Readonly<StoreCapabilities>;
 
-  /** The snapshot, or the session's latest leaf; `undefined` when there is none. */
+  /** Returns the snapshot, or the session's latest leaf; `undefined` if it does not exist. */
   getSnapshot(lookup: SnapshotLookup): Promise<SessionSnapshot<S> | undefined>;
 
-  /** As `getSnapshot`, without the state; its cost does not depend on the state's size. */
+  /** Like `getSnapshot`, without the state. Its cost does not depend on the size of the state. */
   getSnapshotMetadata(lookup: SnapshotLookup): Promise<SnapshotMetadata | undefined>;
 
   /**
    * Reads the snapshot, calls `mutator` with it, and saves the result.
    *
    * @param snapshotId The snapshot to create or rewrite. Default: the `snapshotId` of the mutator's result, else a new id.
-   * @param mutator Gets the current snapshot (`undefined`: none yet); returns the new one, or `null` for no write. Its errors are thrown.
-   * @returns The id of the saved snapshot; `null` when the mutator returned `null`.
+   * @param mutator Gets the current snapshot (`undefined` if there is none); returns the new snapshot, or `null` to write nothing. Its
+   *   errors are thrown.
+   * @returns The id of the saved snapshot; `null` if the mutator returned `null`.
    */
   saveSnapshot(
     snapshotId: string | undefined,
@@ -347,10 +352,10 @@ export interface SnapshotStore<S = unknown> extends SessionStore<S> {
   ): Promise<string | null>;
 
   /**
-   * Calls `callback` with the current snapshot soon after this method returns, if there is one, then once with each later status, in order.
-   * Of several rewrites with the same status, `callback` may get only the last.
+   * Calls `callback` with the current snapshot, if it exists, soon after this method returns; then once for each later status, in order. If
+   * several rewrites have the same status, `callback` may get only the last one.
    *
-   * @returns Ends the subscription: the callback is not called afterwards.
+   * @returns A function that ends the subscription. The callback is not called afterwards.
    */
   onSnapshotStateChange(
     snapshotId: string,
@@ -358,84 +363,84 @@ export interface SnapshotStore<S = unknown> extends SessionStore<S> {
     options?: SessionStoreOptions,
   ): () => void;
 
-  /** The session's snapshots without their states, in the order in which they were first saved. */
+  /** Lists the session's snapshots without their states, in the order in which they were first saved. */
   listSnapshots(options: PageOptions & { sessionId: string }): Promise<Page<SnapshotMetadata>>;
 
-  /** The tenant's sessions, the one written last first. */
+  /** Lists the tenant's sessions, the last written first. */
   listSessions(options?: ListSessionsOptions): Promise<Page<SessionSummary>>;
 
   /**
    * Removes every byte of a session.
    *
-   * @param options.expectedLeafId The session goes only while this snapshot is its latest leaf, else it throws `SessionConflictError`.
-   *   Default: the leaf is not looked at.
+   * @param options.expectedLeafId Removes the session only if this snapshot is its latest leaf, else throws `SessionConflictError`.
+   *   Default: the leaf is not checked.
    */
   deleteSession(options: SessionStoreOptions & { sessionId: string; expectedLeafId?: string }): Promise<DeleteResult>;
 
-  /** `deleteSession` for many, of a store that can do it with fewer requests. Optional; the sessions go in any order. */
+  /** Deletes many sessions, in any order. Optional: for stores that can do this with fewer requests than `deleteSession`. */
   deleteSessions?(options: SessionStoreOptions & { sessionIds: readonly string[] }): Promise<DeleteSessionsResult>;
 
   /**
-   * Removes what the policy names in the caller's tenant; what stays reads as before.
+   * Removes the data in the caller's tenant that the policy selects. Reads of the remaining data return the same as before.
    *
-   * @param options.sessionId Looks at this session alone. Default: at all sessions of the tenant, and at what belongs to none.
+   * @param options.sessionId Prunes only this session. Default: all sessions of the tenant, and the data without a session.
    */
   prune(
     policy: PrunePolicy,
     options?: SessionStoreOptions & { dryRun?: boolean; sessionId?: string },
   ): Promise<PruneResult>;
 
-  /** Releases watchers, timers and everything else that the store opened; later calls are refused. May be called twice. */
+  /** Releases watchers, timers and everything else that the store opened. Later calls of other methods are refused. May be called twice. */
   close(): Promise<void>;
 }
 
-/** What a store with `capabilities.scopes` has besides. */
+/** The methods of a store with `capabilities.scopes`. */
 export interface ScopeStore {
   /**
-   * The records, in the order of `scopes`; an empty one for a record that does not exist. Each is consistent, but a save may come between
+   * Reads records, in the order of `scopes`; a record that does not exist is empty. Each record is consistent, but a save may come between
    * the reads of two records. Reads one document for each.
    */
   readScopes(options: SessionStoreOptions & { scopes: readonly ScopeId[] }): Promise<ScopeRecord[]>;
 
   /**
-   * Removes every byte of a record, for example when a user wants to be forgotten; their sessions are removed by `deleteSession`. A save
-   * that is running may create the record again.
+   * Removes every byte of a record, for example if a user wants to be forgotten; `deleteSession` removes the user's sessions. A running
+   * save may create the record again.
    *
-   * @returns Whether there was one.
+   * @returns Whether the record existed.
    */
   deleteScope(options: SessionStoreOptions & { scope: ScopeId }): Promise<boolean>;
 
-  /** The names of all records of the tenant, always in the same order. */
+  /** Lists the ids of all records of the tenant, always in the same order. */
   listScopes(options?: PageOptions): Promise<Page<ScopeId>>;
 }
 
-/** What a store with `capabilities.records` has besides. */
+/** The methods of a store with `capabilities.records`. */
 export interface RecordStore {
-  /** The session's records, by kind and key in the order of their UTF-16 code units; the caller's own copies. */
+  /** Reads the session's records, sorted by kind and key in UTF-16 code unit order. Returns copies. */
   readRecords(options: ReadRecordsOptions): Promise<SessionRecord[]>;
 
   /**
    * Creates, replaces or removes one record, atomically.
    *
-   * @returns The record's new revision; `null` when it was removed.
-   * @throws `ABORTED` when `expectedRevision` or `ifSnapshot` does not hold; read again, and decide anew.
+   * @returns The record's new revision; `null` if it was removed.
+   * @throws `ABORTED` if the check of `expectedRevision` or `ifSnapshot` fails. Read the record again, and decide again.
    */
   writeRecord(options: WriteRecordOptions): Promise<string | null>;
 }
 
 /** Options of {@link CheckStore.check}. */
 export interface CheckOptions extends SessionStoreOptions {
-  /** Removes orphans that were written longer ago than `graceMs`, and nothing else. Default: `false`. */
+  /** Whether to remove orphans that were written longer ago than `graceMs`. Removes nothing else. Default: `false`. */
   repair?: boolean;
-  /** How old an orphan must be to be removed, in ms: a younger one may belong to a running save. Default: 3,600,000 (an hour). */
+  /** The minimum age of an orphan to remove, in ms, because a younger orphan may belong to a running save. Default: 3,600,000 (an hour). */
   graceMs?: number;
-  /** Called after each session, with what was read so far. */
+  /** Called after each session, with the counts so far. */
   onProgress?: (progress: CheckCounts) => void;
 }
 
-/** What a check has read. */
+/** The counts of the data that a check has read. */
 export interface CheckCounts {
-  /** Sessions that are there. */
+  /** Sessions. */
   sessions: number;
   /** Snapshots, each with its whole state. */
   snapshots: number;
@@ -445,42 +450,45 @@ export interface CheckCounts {
   scopes: number;
 }
 
-/** Something that a check found. */
+/** A problem that a check found. */
 export interface StoreFinding {
   /**
    * `damaged`: missing or broken. `unreadable`: its key is missing, or a newer version wrote it. `orphan`: no data refers to it, no longer
-   * or not yet. `expired`: past its expiry and not removed yet; or a background run whose lease has run out.
+   * or not yet. `expired`: past its expiry and not removed yet, or a background run whose lease has expired.
    */
   readonly kind: 'damaged' | 'unreadable' | 'orphan' | 'expired';
   /** The tenant, as `snapshotPathPrefix` names it. */
   readonly tenant: string;
-  /** The session that it belongs to. Missing when there is none, or it is not known. */
+  /** The session of the data. Missing if it has no session, or the session is unknown. */
   readonly sessionId?: string;
-  /** The snapshot. Missing when the finding is not about a snapshot, or its id is not known. */
+  /** The snapshot. Missing if the finding is not about a snapshot, or its id is unknown. */
   readonly snapshotId?: string;
-  /** The file, relative to the store's directory, or the path of the document. Missing when the finding is not about a single one. */
+  /**
+   * The file, relative to the store's directory, or the path of the document. Missing if the finding is not about a single file or
+   * document.
+   */
   readonly place?: string;
   /** What is wrong, in a sentence for an operator. */
   readonly problem: string;
-  /** What to do about it. */
+  /** What the operator should do. */
   readonly advice: string;
-  /** It was removed. */
+  /** Whether the data was removed. */
   readonly isRepaired: boolean;
 }
 
-/** What a check answers. */
+/** The result of a check. */
 export interface CheckResult extends CheckCounts {
-  /** Empty: all is well. */
+  /** The problems that were found. */
   findings: StoreFinding[];
 }
 
-/** What a store with `capabilities.check` has besides. */
+/** The method of a store with `capabilities.check`. */
 export interface CheckStore {
   /**
-   * Reads everything of the caller's tenant once, without caches, and reports what is damaged, an orphan, or expired. It may run while
-   * agents work. It reads all data, so do not run it often.
+   * Reads all data of the caller's tenant once, without caches, and reports damaged, unreadable, orphaned and expired data. Agents may work
+   * during the check. Do not run it often, because it reads everything.
    *
-   * @throws The store's errors when it can't be reached. They say nothing about the data.
+   * @throws The store's errors if it can't be reached. They do not mean that data is damaged.
    * @example
    * import { FileSessionStore } from 'genkitx-agents';
    * const { findings } = await new FileSessionStore('.data/sessions').check();
@@ -504,19 +512,19 @@ export function keepsScopes<S>(store: SessionStore<S>): store is SnapshotStore<S
   return capabilitiesOf(store).scopes;
 }
 
-/** What the store can do; a foreign one has Genkit's three methods. */
+/** Returns the features of a store. A foreign store has Genkit's three methods. */
 export function capabilitiesOf(store: SessionStore<never> | SessionStore): Readonly<StoreCapabilities> {
   const declared = (store as Partial<SnapshotStore>).capabilities;
   return declared ?? { ...FOREIGN_CAPABILITIES, watch: typeof store.onSnapshotStateChange === 'function' };
 }
 
-/** Further methods of a store that changes states before it stores them, for example by placeholders for personal data. */
+/** Methods of a store that changes states before it stores them, for example to replace personal data by placeholders. */
 export interface ChangingStore {
-  /** The stored form of a saved state; the state itself if nothing was changed. Both are immutable. */
+  /** Returns the stored form of a saved state; the state itself if nothing was changed. Both are immutable. */
   storedState<S>(state: SessionState<S>): SessionState<S>;
   /**
-   * Returns the request that the model gets instead of this one; `parentId` is the snapshot that the turn continues from. Default: requests
-   * are not changed.
+   * Returns the request to send to the model instead of this one; `parentId` is the snapshot from which the turn continues. Default:
+   * requests are not changed.
    */
   readonly modelRequest?: (
     request: GenerateRequest,
@@ -526,7 +534,7 @@ export interface ChangingStore {
   readonly redactText?: (text: string) => Promise<string>;
 }
 
-/** The methods of a {@link ChangingStore}, as far as the store has them. */
+/** Returns the methods of a {@link ChangingStore} that the store has. */
 export function changesOf(store: object | undefined): Partial<ChangingStore> {
   return store ?? {};
 }

@@ -498,7 +498,9 @@ describe('compaction', () => {
     expect(() => summarize({ everyTurns: 2.5 })).toThrow(/everyTurns must be a whole number of at least 1/);
     expect(() => summarize({ idleMs: 2 ** 31 })).toThrow(/idleMs must be a whole number from 1 to 2147483647/);
     expect(() => summarize({ summarizer: 'x' as never })).toThrow(/summarizer must be a function/);
-    expect(() => summarize({ model: 42 as never })).toThrow(/model must be defined with Genkit, or the name/);
+    expect(() => summarize({ model: 42 as never })).toThrow(
+      /model must be a Genkit action, a reference to one, or its name/,
+    );
     expect(() => summarize(null as never)).toThrow(/summarize: options must be an object/);
   });
 });

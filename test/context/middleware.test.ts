@@ -313,16 +313,13 @@ describe('sources', () => {
     [() => fewShot(42 as never), 'fewShot: examples must be a retriever, the name of one, or a list of texts.'],
     [() => fewShot([42] as never), 'fewShot: examples must be'],
     [() => (fewShot as () => unknown)(), 'fewShot: examples must be'],
-    [
-      () => knowledge({ maxTokens: 20 } as never),
-      'knowledge: retriever must be defined with Genkit, or the name of one',
-    ],
+    [() => knowledge({ maxTokens: 20 } as never), 'knowledge: retriever must be a Genkit action'],
     [() => knowledge((() => []) as never), 'knowledge: retriever must be'],
     [
       () => knowledge('handbook', { deadlineMs: 2 ** 31 }),
       'knowledge: deadlineMs must be a whole number from 1 to 2147483647',
     ],
-    [() => knowledge('handbook', { reranker: 42 as never }), 'knowledge: reranker must be defined with Genkit'],
+    [() => knowledge('handbook', { reranker: 42 as never }), 'knowledge: reranker must be a Genkit action'],
   ])('that can not be used are refused: %s', (make, message) => {
     expect(make).toThrow(message);
   });

@@ -258,7 +258,7 @@ describe('migratingStore with session records', () => {
     await store.deleteSession({ sessionId: 'chat' });
     for (const ifSnapshot of ['one', 'two']) {
       const late = store.writeRecord({ ...note, key: 'new', value: 'late', ifSnapshot });
-      await expect(late).rejects.toThrow('no snapshot');
+      await expect(late).rejects.toThrow('no longer has the snapshot');
     }
   });
 

@@ -1,7 +1,7 @@
 import type { SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import type { SessionDetails } from '../contract.ts';
 
-/** Members of a snapshot that an encrypted store keeps in clear: it looks snapshots up by them. All others are encrypted. */
+/** The members of a snapshot that an encrypted store does not encrypt, because it finds snapshots by them. All others are encrypted. */
 const CLEAR = new Set<string>([
   'snapshotId',
   'sessionId',
@@ -12,13 +12,13 @@ const CLEAR = new Set<string>([
   'status',
 ] satisfies (keyof SnapshotMetadata)[]);
 
-/** What an encrypted store keeps in clear, and what it encrypts. The whole is `{ ...clear, ...secret }`. */
+/** The members that an encrypted store keeps in clear, and those that it encrypts. The complete value is `{ ...clear, ...secret }`. */
 export interface Divided<T> {
   readonly clear: T;
   readonly secret: Partial<T>;
 }
 
-/** Numbers of usages are clear, because lists add them up. */
+/** Usage numbers stay in clear, because lists add them up. */
 export function divideMetadata(meta: SnapshotMetadata): Divided<SnapshotMetadata> {
   const clear: [string, unknown][] = [];
   const secret: [string, unknown][] = [];
@@ -39,7 +39,7 @@ export function divideMetadata(meta: SnapshotMetadata): Divided<SnapshotMetadata
   };
 }
 
-/** A title is text. */
+/** Encrypts only the title, because it is free text. */
 export function divideDetails(details: SessionDetails | undefined): {
   readonly clear: SessionDetails | undefined;
   readonly secret: SessionDetails | undefined;

@@ -4,62 +4,64 @@ import { addressTo, failedPrecondition, quote } from '../../errors.ts';
 import { isErasureRecord } from '../records/erasure.ts';
 import { scopeOfKey } from '../records/record-scopes.ts';
 
-/** The data that is encrypted with one data key. */
+/** Identifies the data that is encrypted with one data key. */
 export interface KeyOwner {
-  /** The tenant that it is stored for. */
+  /** The tenant of the data. */
   readonly tenant: string;
   /** `snapshot`: a snapshot without a session. `scope`: the record of a user or an app. `memory`: the memories of a scope. */
   readonly kind: 'session' | 'snapshot' | 'scope' | 'memory';
-  /** The id of the session or the snapshot; for a record and for memories the key of their scope. */
+  /** The id of the session or the snapshot; for a record and for memories, the key of the scope. */
   readonly id: string;
-  /** Differs from that of a deleted owner with the same id. Missing in stores that don't need it. */
+  /** Distinguishes an owner from a deleted owner with the same id. Missing in stores that don't need it. */
   readonly incarnation?: string;
 }
 
-/** Encrypts what is written for one owner, under one data key. */
+/** Encrypts the data of one owner with one data key. */
 export interface Cipher {
-  /** Different for each data key, and no secret: 16 hex digits. */
+  /** Identifies the data key; 16 hex digits, not a secret. */
   readonly keyTag: string;
-  /** Encrypts `bytes`, and binds them to `place`: they open for the same owner and place only. */
+  /** Encrypts `bytes` and binds them to `place`: only the same owner and place can decrypt them. */
   seal(bytes: Uint8Array, place: string): Buffer;
-  /** A keyed hash of `content`, 64 hex digits: equal contents have equal names under the same data key only. */
+  /** Returns a keyed hash of `content`, 64 hex digits. Equal contents have equal hashes only under the same data key. */
   nameOf(content: string | Uint8Array): string;
 }
 
 /**
- * Encryption at rest, as a store knows it. `envelope()` of `genkitx-agents/privacy` makes one.
+ * Encryption at rest for a store. `envelope()` of `genkitx-agents/privacy` makes one.
  *
- * What a cipher seals begins with a header in clear, which names the key that is needed to open it.
+ * Sealed data begins with an unencrypted header, which names the key that is needed to open it.
  */
 export interface Encryption {
   /**
-   * The cipher for what is written now. It may be used until the call of the store ends.
+   * Returns the cipher for new data. It may be used until the store's current call ends.
    *
-   * @param reopen Opens what is stored of the owner, from the medium, if there is anything. Called when the key in use is gone, before a new
-   *   one takes its place: nothing may be written on top of what can't be read any more. Default: nothing depends on older data.
-   * @throws `FAILED_PRECONDITION` when the key is gone and `reopen` needs it, or the owner has an incarnation: then it can't have begun anew.
+   * @param reopen Decrypts the owner's stored data, read from the medium, if there is any. Called if the current key no longer exists,
+   *   before a new key replaces it: new data must not be written on top of data that can't be read. Default: new data does not depend on
+   *   older data.
+   * @throws `FAILED_PRECONDITION` if the key no longer exists and `reopen` needs it, or the owner has an incarnation, so that it can't be a
+   *   new owner.
    */
   cipher(owner: KeyOwner, reopen?: () => Promise<unknown>): Promise<Cipher>;
   /**
-   * Decrypts what a cipher of this owner sealed for this place.
+   * Decrypts data that a cipher of this owner sealed for this place.
    *
-   * @throws `FAILED_PRECONDITION` when the key is not there, `UNAVAILABLE` when it can't be reached, any other error for damage.
+   * @throws `FAILED_PRECONDITION` if the key does not exist, `UNAVAILABLE` if it can't be reached, any other error if the data is damaged.
    */
   open(sealed: Uint8Array, owner: KeyOwner, place: string): Promise<Buffer>;
-  /** Deletes the owner's data keys, as far as they are stored apart from the data. Called when all data of the owner is being removed. */
+  /** Deletes the owner's data keys that are stored separately from the data. Called when all data of the owner is removed. */
   forget(owner: KeyOwner): Promise<void>;
 }
 
-/** The beginning of everything that is sealed, in clear. */
+/** The unencrypted beginning of all sealed data. */
 export interface SealHeader {
-  /** Names the key that the data key is encrypted with. */
+  /** The id of the key that encrypts the data key. */
   readonly keyId: string;
-  /** The data key, encrypted; with `isElsewhere` the name that it has in another place. */
+  /** The encrypted data key; with `isElsewhere`, the name under which it is stored in another place. */
   readonly dataKey: Uint8Array;
   readonly isElsewhere: boolean;
 }
 
-/** The first byte: the version of the format, and where the data key is. */
+/** Values of the first byte: the version of the format, and the place of the data key. */
 const INSIDE = 1;
 const ELSEWHERE = 2;
 const CHECKSUM_LENGTH = 4;
@@ -79,7 +81,7 @@ export function sealHeaderLength(sealed: Uint8Array): number {
   return at + 2 + ((sealed[at] ?? 0) << 8) + (sealed[at + 1] ?? 0) + CHECKSUM_LENGTH;
 }
 
-/** @throws Error when it is damaged. */
+/** @throws Error if the header is damaged. */
 export function readSealHeader(sealed: Uint8Array): SealHeader {
   const length = sealHeaderLength(sealed);
   const bytes = Buffer.from(sealed.subarray(0, length));
@@ -87,7 +89,7 @@ export function readSealHeader(sealed: Uint8Array): SealHeader {
   const [version, idLength = 0] = bytes;
   const isKnown = version === INSIDE || version === ELSEWHERE;
   if (!isKnown || bytes.length < length || !checksum(bytes.subarray(0, end)).equals(bytes.subarray(end))) {
-    throw new Error('what is sealed begins with no header');
+    throw new Error('the sealed data has no header');
   }
   return {
     keyId: bytes.toString('utf8', 2, 2 + idLength),
@@ -100,44 +102,45 @@ function checksum(bytes: Uint8Array): Buffer {
   return createHash('sha256').update(bytes).digest().subarray(0, CHECKSUM_LENGTH);
 }
 
-/** The error of a store that does not have a key. */
+/** Makes the error of a store that does not have a key. */
 export function missingKey(keyId: string, owner: KeyOwner): GenkitError {
   const message =
-    `${describeOwner(owner)} is encrypted under the key ${quote(keyId)}, which this store does not have. ` +
-    'Give the store an encryption that has the key.';
-  // Clients have nothing to do with keys.
+    `${describeOwner(owner)} is encrypted with the key ${quote(keyId)}, which this store does not have. ` +
+    'Pass an encryption that has this key to the store.';
+  // Only an operator can add a key.
   return addressTo('operator', failedPrecondition(message));
 }
 
-/** The owner in a message, as the beginning of a sentence. */
+/** Describes the owner for the beginning of a message. */
 export function describeOwner({ kind, id }: KeyOwner): string {
-  if (kind === 'memory') return 'What is remembered in a scope';
+  if (kind === 'memory') return 'The memory of a scope';
   if (kind === 'scope') return 'A record of a user or an app';
   return `${kind === 'session' ? 'Session' : 'Snapshot'} ${quote(id)}`;
 }
 
-/** Seals and opens what is stored for one owner, in a store with or without `encryption`. */
+/** Seals and opens the data of one owner, in a store with or without `encryption`. */
 export class Sealer {
   readonly owner: KeyOwner;
   readonly #encryption: Encryption | undefined;
   readonly #reopen: (() => Promise<unknown>) | undefined;
 
-  /** @param reopen That of {@link Encryption.cipher}. */
+  /** @param reopen Passed to {@link Encryption.cipher}. */
   constructor(encryption: Encryption | undefined, owner: KeyOwner, reopen?: () => Promise<unknown>) {
     this.#encryption = encryption;
     this.owner = owner;
     this.#reopen = reopen;
   }
 
-  /** The cipher for what is written now; `undefined`: it is written in clear. */
+  /** Returns the cipher for new data; `undefined`: data is not encrypted. */
   async cipher(): Promise<Cipher | undefined> {
     const { kind, id } = this.owner;
-    // Every first turn of a user reads the record of their erasures, and nothing writes it anew: its key could never go.
+    // Erasure records are not encrypted: every first turn of a user reads them, and they are never written again with a newer key, so their
+    // key could never be removed.
     if (kind === 'scope' && isErasureRecord(scopeOfKey(id))) return undefined;
     return this.#encryption?.cipher(this.owner, this.#reopen);
   }
 
-  /** Throws what {@link Encryption.open} throws. */
+  /** @throws The errors of {@link Encryption.open}. */
   async open(sealed: Uint8Array, place: string): Promise<Buffer> {
     if (!this.#encryption) throw missingKey(readSealHeader(sealed).keyId, this.owner);
     return this.#encryption.open(sealed, this.owner, place);

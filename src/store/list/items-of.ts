@@ -9,7 +9,7 @@ import type {
   Unreadable,
 } from '../contract.ts';
 
-/** What the pages of a list say can't be read, each once. */
+/** Collects the unreadable items of a list's pages, each once. */
 export class UnreadableItems {
   readonly #items = new Map<string, Unreadable>();
 
@@ -25,7 +25,7 @@ export class UnreadableItems {
 /**
  * The items of all pages of a list, one after the other.
  *
- * @param unreadable Gets what the pages say can't be read.
+ * @param unreadable Collects the unreadable items of the pages.
  */
 export async function* itemsOf<T, O extends PageOptions>(
   list: (options: O) => Promise<Page<T>>,
@@ -49,7 +49,7 @@ export function snapshotsOf(
   return itemsOf((page: PageOptions & { sessionId: string }) => store.listSnapshots(page), { ...session, limit: 1000 });
 }
 
-/** As {@link snapshotsOf}, in one list. */
+/** Like {@link snapshotsOf}, but returns an array. */
 export async function listAllSnapshots(
   store: Pick<SnapshotStore, 'listSnapshots'>,
   session: SessionStoreOptions & { sessionId: string },
@@ -60,8 +60,8 @@ export async function listAllSnapshots(
 }
 
 /**
- * The sessions of a tenant, or of one owner, each once, the one written last at the end. Sessions that are written during the list come
- * later. Holds all summaries in memory.
+ * The sessions of a tenant or of one owner, each once, the last written at the end. A session that is written while the list is read comes
+ * later. Keeps all summaries in memory.
  */
 export async function* sessionsOldestFirst(
   store: SnapshotStore,
@@ -69,7 +69,8 @@ export async function* sessionsOldestFirst(
   unreadable?: UnreadableItems,
 ): AsyncGenerator<SessionSummary> {
   const seen = new Set<string>();
-  // A session that is written while the list is read moves to its beginning, so the list is read until it has nothing new.
+  // A session that is written while the list is read moves to the beginning of the list, so the list is read again until it has nothing
+  // new.
   for (let before = -1; before < seen.size;) {
     before = seen.size;
     const found: SessionSummary[] = [];

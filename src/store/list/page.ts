@@ -4,7 +4,7 @@ import type { Page, PageOptions } from '../contract.ts';
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;
 
-/** What a position may be made of. */
+/** The possible members of a position, with their types. */
 interface PositionParts {
   number: number;
   string: string;
@@ -18,7 +18,7 @@ export type Position<Shape extends readonly (keyof PositionParts)[]> = {
 /** A checked {@link PageOptions}. */
 export interface PageRequest<P> {
   readonly limit: number;
-  /** Of the last item of the page before; `undefined` for the first page. */
+  /** The position of the previous page's last item; `undefined` for the first page. */
   readonly after: P | undefined;
 }
 
@@ -32,8 +32,8 @@ export interface Entry<T> {
 /**
  * Checks the options that select a page.
  *
- * @param shape What the positions in this list are made of.
- * @throws `INVALID_ARGUMENT` for an impossible limit, and for a cursor that is not of this list.
+ * @param shape The members of a position in this list.
+ * @throws `INVALID_ARGUMENT` for an invalid limit, and for a cursor that is not from this list.
  */
 export function checkPage<const Shape extends readonly (keyof PositionParts)[]>(
   options: PageOptions | undefined,
@@ -50,8 +50,8 @@ export function checkPage<const Shape extends readonly (keyof PositionParts)[]>(
 /**
  * Makes a page.
  *
- * @param rest The entries after the requested position, in order: `limit` of them, and at least one more if there are more.
- * @param describe Called only for the entries on the page.
+ * @param rest The entries after the requested position, in order: at least `limit + 1`, if there are so many.
+ * @param describe Makes an item. Called only for the entries on the page.
  */
 export function pageOf<R, T>(
   rest: readonly R[],
@@ -64,7 +64,7 @@ export function pageOf<R, T>(
   return last && rest.length > limit ? { items, nextCursor: encodeCursor(last.position) } : { items };
 }
 
-/** A cursor is opaque to callers: base64url of the JSON position of the last item. */
+/** Encodes the position of the last item as base64url of its JSON. Cursors are opaque to callers. */
 export function encodeCursor(position: readonly (number | string)[]): string {
   const bytes = new TextEncoder().encode(JSON.stringify(position));
   return btoa(String.fromCharCode(...bytes))
@@ -85,7 +85,7 @@ function decodeCursor<Shape extends readonly (keyof PositionParts)[]>(cursor: st
       return position as unknown as Position<Shape>;
     }
   } catch {
-    // Every fault of a cursor gets the error below.
+    // Every invalid cursor gets the error below.
   }
-  throw invalidArgument('This cursor is unknown: pass nextCursor of the page before, unchanged.');
+  throw invalidArgument('This cursor is invalid. Pass nextCursor of the previous page unchanged.');
 }

@@ -4,9 +4,9 @@ import type { SessionTree, SnapshotNode } from '../../snapshot/session-tree.ts';
 import type { SessionDetails, SessionSummary, UsageSum } from '../contract.ts';
 
 /**
- * The summary of a session for `listSessions`; `undefined` when the session has no snapshot.
+ * Returns the summary of a session for `listSessions`; `undefined` if the session has no snapshot.
  *
- * @param details Facts about the session that the store keeps beside the tree.
+ * @param details Facts about the session that the store keeps in addition to the tree.
  */
 export function summarize(
   sessionId: string,
@@ -31,15 +31,15 @@ export function summarize(
 
 const DETAILS = ['ownerId', 'agent', 'title'] as const;
 
-/** The details in a summary, as a save takes them. */
+/** Returns the details in a summary, in the form that a save accepts. */
 export function detailsOf(summary: SessionDetails): SessionDetails {
   return Object.fromEntries(DETAILS.flatMap((name) => (summary[name] === undefined ? [] : [[name, summary[name]]])));
 }
 
 /**
- * The details that a save names, without members that are `undefined`; `undefined` when it names none.
+ * Returns the details of a save without `undefined` members; `undefined` if there are none.
  *
- * @throws `INVALID_ARGUMENT` for an unknown member, and for a value that is no id.
+ * @throws `INVALID_ARGUMENT` for an unknown member, and for a value that is not an id.
  */
 export function checkDetails(details: SessionDetails | undefined): SessionDetails | undefined {
   if (details === undefined) return undefined;
@@ -47,7 +47,7 @@ export function checkDetails(details: SessionDetails | undefined): SessionDetail
   const checked: { -readonly [K in keyof SessionDetails]: SessionDetails[K] } = {};
   for (const [name, value] of Object.entries(details)) {
     const known = DETAILS.find((one) => one === name);
-    if (!known) throw invalidArgument(`session has no member '${name}'; it has ${DETAILS.join(', ')}.`);
+    if (!known) throw invalidArgument(`session has no member '${name}'. Its members are ${DETAILS.join(', ')}.`);
     if (value === undefined) continue;
     assertId(value, known);
     checked[known] = value;
@@ -56,9 +56,10 @@ export function checkDetails(details: SessionDetails | undefined): SessionDetail
 }
 
 /**
- * The details of a session after a save: those of the save replace the earlier ones, except the owner, which only the first save sets.
+ * Returns the details of a session after a save. The save's details replace the earlier ones, except the owner, which only the first save
+ * sets.
  *
- * @param before The details that it had; `undefined` when it had none.
+ * @param before The earlier details; `undefined` if there were none.
  */
 export function mergeDetails(
   before: SessionDetails | undefined,
@@ -73,11 +74,11 @@ export function mergeDetails(
 export interface SnapshotUsage {
   /** The usage of the turn's model calls. */
   readonly usage?: unknown;
-  /** The usage of all of the session's summaries until then. */
+  /** The usage of all summaries of the session so far. */
   readonly summaryUsage?: unknown;
 }
 
-/** The usage of a session by the metadata of its snapshots; `undefined` when none has any. */
+/** Returns the usage of a session from the metadata of its snapshots; `undefined` if no snapshot has usage. */
 export function usageOfSession(snapshots: readonly SnapshotUsage[]): UsageSum | undefined {
   const turns = sumUsage(snapshots.map(({ usage }) => usage));
   return sumUsage([turns, largestUsage(snapshots.map(({ summaryUsage }) => summaryUsage))]);
@@ -88,12 +89,15 @@ export function usageOf(meta: object): SnapshotUsage {
   return { usage, summaryUsage };
 }
 
-/** The sum of each numeric member; `undefined` when there is none. Omits `custom`: only the model knows how to add its members. */
+/**
+ * Returns the sum of each numeric member; `undefined` if there is none. Omits `custom`, because only the model knows how to add its
+ * members.
+ */
 export function sumUsage(usages: readonly unknown[]): UsageSum | undefined {
   return combineUsage(usages, (a, b) => a + b);
 }
 
-/** The maximum of each numeric member. For running totals, of which the largest is the latest. */
+/** Returns the maximum of each numeric member. For running totals, whose largest value is the latest. */
 export function largestUsage(usages: readonly unknown[]): UsageSum | undefined {
   return combineUsage(usages, Math.max);
 }

@@ -21,31 +21,34 @@ import type { Memory, MemoryDraft, MemoryFilter, MemoryOperation, MemoryQuery, W
 const MAX_OPERATIONS = 100;
 const MAX_IDS = 100;
 const MAX_MEMORY_BYTES = 256 * 1024;
-/** Small enough to fit into one request of every database that we know. */
+/** Fits into one request of every database that we know. */
 const MAX_COMMIT_BYTES = 2 * 1024 * 1024;
-/** Bytes of a number of a vector, as JSON text. */
+/** The bytes of one number of a vector, as JSON text. */
 const VECTOR_NUMBER_BYTES = 12;
 
 const isKind = isOneOf('declarative', 'procedural');
 
-/** A checked put. The draft is the store's own, frozen. */
+/** A checked put. The draft is a frozen copy. */
 export interface PutOperation {
-  /** What the memory becomes. */
+  /** The new memory. */
   readonly memory: MemoryDraft;
-  /** Normalized to length 1. `undefined`: the memory keeps its vector if its text is unchanged, else it has none. */
+  /** Normalized to length 1. `undefined`: the memory keeps its vector if its text is unchanged; otherwise it gets no vector. */
   readonly vector: Float32Array | undefined;
 }
 
-/** A checked note. Its value is the store's own, frozen; `undefined` removes the note. */
+/** A checked note. Its value is a frozen copy; `undefined` removes the note. */
 export type NoteOperation = Omit<WriteMemoryNote, 'op'>;
 
-/** The checked operations of a commit. It may remove and put the same memory; no two puts, removes or notes are about the same one. */
+/**
+ * The checked operations of a commit. A commit may remove and put the same memory, but may not have two puts, two removes or two notes for
+ * the same target.
+ */
 export interface CommitOperations {
   /** Memories to create or replace. */
   readonly puts: readonly PutOperation[];
-  /** Ids of memories to remove, before the puts; they may be gone already. */
+  /** Ids of memories to remove before the puts. The memories do not have to exist. */
   readonly removes: readonly string[];
-  /** Notes to write or remove, after what the removals do to notes. */
+  /** Notes to write or remove, after the removals have dropped derived notes. */
   readonly notes: readonly NoteOperation[];
   /** Whether the scope gets a new revision. */
   readonly raisesRevision: boolean;
@@ -77,7 +80,7 @@ export function checkOperations(operations: readonly MemoryOperation[], maxDimen
     } else if (operation?.op === 'note') {
       notes.push(checkNote(operation));
       bytes += jsonBytes(notes.at(-1)!.value);
-    } else throw invalidArgument("An operation's op is 'put', 'remove' or 'note'.");
+    } else throw invalidArgument("The op of an operation must be 'put', 'remove' or 'note'.");
   }
   const putIds = puts.map(({ memory }) => memory.id);
   const noteNames = notes.map(({ kind, key }) => JSON.stringify([kind, key]));
@@ -96,7 +99,7 @@ export function checkOperations(operations: readonly MemoryOperation[], maxDimen
 function assertDifferent(names: readonly string[], what: string): void {
   const twice = names.find((name, i) => names.indexOf(name) < i);
   if (twice !== undefined) {
-    throw invalidArgument(`${what} ${quote(twice)} is in two operations of a commit; make it one.`);
+    throw invalidArgument(`${what} ${quote(twice)} is in two operations of a commit. Combine them.`);
   }
 }
 
@@ -108,9 +111,9 @@ function checkNote({ kind, key, value }: NoteOperation): NoteOperation {
 }
 
 /**
- * The store's own copy of a value, frozen.
+ * Makes the store's own frozen copy of a value.
  *
- * @throws `INVALID_ARGUMENT` when JSON can't hold it, or it is too large.
+ * @throws `INVALID_ARGUMENT` if JSON can't represent the value, or it is too large.
  */
 export function ownJson<T>(value: T, what: string, maxBytes = MAX_RECORD_BYTES): T {
   let own: T;
@@ -121,7 +124,9 @@ export function ownJson<T>(value: T, what: string, maxBytes = MAX_RECORD_BYTES):
     throw invalidArgument(`${what} can't be saved: ${error.message}`);
   }
   if (jsonBytes(own, maxBytes) > maxBytes) {
-    throw invalidArgument(`${what} would take more than ${maxBytes} bytes. Divide it, or keep large values elsewhere.`);
+    throw invalidArgument(
+      `${what} would take more than ${maxBytes} bytes. Divide it, or store large values elsewhere.`,
+    );
   }
   return freeze(own);
 }
@@ -156,7 +161,7 @@ function faultOf(draft: MemoryDraft): string | undefined {
   return undefined;
 }
 
-/** @throws `INVALID_ARGUMENT` unless it is a whole number from `least` on. */
+/** @throws `INVALID_ARGUMENT` unless `value` is a whole number of at least `least`. */
 export function checkWhole(value: unknown, name: string, least = 0): number {
   if (!Number.isSafeInteger(value) || (value as number) < least) {
     throw invalidArgument(`${name} must be a whole number of at least ${least}.`);
@@ -165,7 +170,7 @@ export function checkWhole(value: unknown, name: string, least = 0): number {
 }
 
 /**
- * The vector, of length 1.
+ * Returns the vector, normalized to length 1.
  *
  * @throws `INVALID_ARGUMENT`
  */
@@ -175,13 +180,13 @@ function checkVector(given: readonly number[], maxDimensions: number): Float32Ar
   if (given.length === 0 || given.length > maxDimensions) {
     throw invalidArgument(
       maxDimensions === 0
-        ? 'This store keeps no vectors.'
+        ? 'This store does not support vectors.'
         : `A vector has ${given.length} dimensions; this store takes 1 to ${maxDimensions}.`,
     );
   }
   const length = Math.hypot(...given);
   if (!Number.isFinite(length) || length === 0) {
-    throw invalidArgument('A vector must hold finite numbers, not all of them 0.');
+    throw invalidArgument('A vector must have finite numbers that are not all 0.');
   }
   return Float32Array.from(given, (number) => number / length);
 }
@@ -198,13 +203,13 @@ export function checkIds(ids: readonly string[], kind: 'memory id' | 'key'): rea
 export interface QueryRequest {
   /** Normalized: its length is 1. */
   readonly vector: Float32Array | undefined;
-  /** What the memories must have. */
+  /** The conditions that memories must meet. */
   readonly filter: MemoryFilter;
   /** Milliseconds since 1970; `undefined`: now. */
   readonly asOf: number | undefined;
   /** The most memories of the page. */
   readonly k: number;
-  /** The `last` of the part before. */
+  /** The `last` of the previous part. */
   readonly before: number | undefined;
 }
 
@@ -230,7 +235,7 @@ export function checkQuery(query: MemoryQuery, maxDimensions: number): QueryRequ
   checkOptions('query: filter', query.filter, FILTER);
   const { vector, filter = {}, asOf, k, cursor } = query;
   if (vector !== undefined && cursor !== undefined) {
-    throw invalidArgument('A query by vector has one page; ask it for more with k.');
+    throw invalidArgument('A query by vector has only one page. Use a larger k for more memories.');
   }
   const { limit, after } = checkPage({ limit: k, cursor }, ['number']);
   return {

@@ -1,35 +1,38 @@
 /**
  * The guarantees of a memory store, then its methods.
  *
- * A store keeps memories: what was learned about someone or something, across sessions. Memories lie in **scopes**: those of a user, of a
- * session, of an app. Within the tenant that `pathPrefix({ context })` names, and for every process that shares the store's medium:
+ * A store keeps memories: facts that were learned about someone or something, across sessions. Each memory belongs to a **scope**: a user,
+ * a session or an app. Within the tenant that `pathPrefix({ context })` names, and for every process that shares the store's medium:
  *
- * - **Isolated by path.** A call sees one scope. Scopes are equal exactly when all their members are; ids are data, never paths or patterns.
- * - **Atomic.** A commit is all or nothing. A commit raises the scope's revision, unless it has no operations or writes derived notes only.
- *   A commit that expects another revision is refused with `ABORTED`: 50 increments that read, commit and try again on `ABORTED` give 50.
- * - **Once.** A commit with a `job` succeeds only while that worker holds the job, and removes the job in the same write, unless the job is to
- *   be kept.
+ * - **Isolated by path.** A call sees one scope. Scopes are equal exactly if all their members are equal; ids are data, never paths or
+ *   patterns.
+ * - **Atomic.** A commit is all or nothing. A commit raises the scope's revision, unless it has no operations or only writes derived notes.
+ *   If the scope does not have the revision that a commit expects, the commit is refused with `ABORTED`: 50 increments that read, commit
+ *   and try again on `ABORTED` give 50.
+ * - **Once.** A commit with a `job` succeeds only while that worker holds the job, and removes the job in the same write, unless `keep` is
+ *   set.
  * - **The past stays.** Earlier versions of a memory are kept as revisions, which `asOf` reads, until the memory is removed.
- * - **Removed is gone.** After `remove`, `erase`, or the removal of a job, no byte of it is on the medium: revisions, vectors and derived
- *   notes go in the same write. A store that can't do this in one write does it before the call returns, and finishes it after a crash.
+ * - **Removed is gone.** After `remove`, `erase`, or the removal of a job, no byte of the data is on the medium: revisions, vectors and
+ *   derived notes are removed in the same write. A store that can't do this in one write does it before the call returns, and finishes it
+ *   after a crash.
  * - **Nothing is aliased, values come back as saved.** As in a session store.
  */
 import type { ActionContext } from 'genkit';
 import type { Json } from '../../json/value.ts';
 import type { Page, PageOptions } from '../contract.ts';
 
-/** The scope of memories: a user, a session, or all users of an app. Ids are the same scope exactly when all members are equal. */
+/** The scope of memories: a user, a session, or all users of an app. Two ids name the same scope exactly if all their members are equal. */
 export type MemoryScopeId =
   | {
-      /** What is known about a user. */
+      /** Memories about a user. */
       readonly scope: 'user';
-      /** The application: users of two applications have nothing in common. */
+      /** The application. Users of different applications are different users. */
       readonly appName: string;
       /** The user. */
       readonly userId: string;
     }
   | {
-      /** What is known within a session. */
+      /** Memories of a session. */
       readonly scope: 'session';
       /** The application. */
       readonly appName: string;
@@ -37,7 +40,7 @@ export type MemoryScopeId =
       readonly sessionId: string;
     }
   | {
-      /** What everybody may know. */
+      /** Memories that all users of the app share. */
       readonly scope: 'app';
       /** The application. */
       readonly appName: string;
@@ -45,75 +48,78 @@ export type MemoryScopeId =
 
 /** Where a memory comes from. */
 export interface MemorySource {
-  /** Names the source: a session, a document, an import. `forgetSource` takes it. */
+  /** Names the source: a session, a document, an import. Pass it to `forgetSource` to forget the source. */
   readonly id: string;
   /**
    * `bootstrap`: known to the application before; `explicit`: the user asked to remember it; `implicit`: said in passing; `tool`: the
    * output of a tool.
    */
   readonly type: 'bootstrap' | 'explicit' | 'implicit' | 'tool';
-  /** 0 to 1: how far to trust it. */
+  /** The trust in the source, 0 to 1. */
   readonly trust: number;
-  /** What this source says, in the words of the memory. When other sources are forgotten, the memory is made again from these statements. */
+  /**
+   * The source's statement, in the words of the memory. If other sources are forgotten, the memory is made again from the remaining
+   * statements.
+   */
   readonly statement: string;
-  /** What this source says, for a memory with `data`. */
+  /** The source's data, for a memory with `data`. */
   readonly data?: Json;
   /** Labels of the topics that this source gave the memory. */
   readonly topics?: readonly string[];
-  /** The session it was said in. */
+  /** The session in which it was said. */
   readonly sessionId?: string;
   /** The snapshot whose messages were read. */
   readonly snapshotId?: string;
   /** The first message, by its index in the session. */
   readonly from?: number;
-  /** Index of the message after the last one. */
+  /** The index of the message after the last one. */
   readonly to?: number;
   /**
-   * SHA-256 in hex. For messages: of the session up to the last one that was read with them. For facts: of the facts. For a message that was
-   * approved: of that message.
+   * SHA-256 in hex. For messages: the hash of the session up to the last message that was read with them. For facts: the hash of the facts.
+   * For an approved message: the hash of that message.
    */
   readonly sha256: string;
   /** When it was said; ISO 8601. */
   readonly at: string;
 }
 
-/** Something that was learned: plain JSON that any framework can read. */
+/** A learned fact or procedure, as plain JSON that any framework can read. */
 export interface Memory {
-  /** Names it within its scope. */
+  /** Identifies the memory within its scope. */
   readonly id: string;
-  /** Whose it is. */
+  /** The scope to which the memory belongs. */
   readonly scope: MemoryScopeId;
-  /** A fact, or a way to do something. */
+  /** `declarative`: a fact; `procedural`: a way to do something. */
   readonly kind: 'declarative' | 'procedural';
-  /** Describes it, in the third person: "The user prefers a window seat". Of a memory with `data`: the same in words. */
+  /** The fact in the third person: "The user prefers a window seat". For a memory with `data`, the same content in words. */
   readonly text: string;
   /** The fact in the shape of the topic's schema. */
   readonly data?: Json;
-  /** Names that schema. */
+  /** Names the schema of `data`. */
   readonly schemaId?: string;
   /** Labels of its topics. */
   readonly topics: readonly string[];
   /** 0 to 1. */
   readonly importance: number;
-  /** 0 to 1. Rises when sources agree, falls with contradiction. */
+  /** 0 to 1. Rises if sources agree, and falls with contradictions. */
   readonly confidence: number;
-  /** When it began to hold; ISO 8601. */
+  /** When it became valid; ISO 8601. */
   readonly validFrom: string;
-  /** When it ceased to hold. `undefined`: it holds. */
+  /** When it became invalid; ISO 8601. `undefined`: it is valid. */
   readonly validTo?: string;
   /** The memory that replaced it. */
   readonly supersededBy?: string;
-  /** 1 at first, one more with each change; set by the store. */
+  /** 1 at first, increased by 1 with each change; set by the store. */
   readonly revision: number;
   /** ISO 8601; set by the store from the commit's `now`. */
   readonly createdAt: string;
   /** ISO 8601; set by the store from the commit's `now`. */
   readonly updatedAt: string;
-  /** When it was last placed in a request. A manager does not write a use within 24 hours of the last revision. */
+  /** When it was last placed in a request. A manager does not store a use within 24 hours of the last revision. */
   readonly lastUsedAt?: string;
   /** When it is to be removed. `undefined`: never. */
   readonly expiresAt?: string;
-  /** Where it comes from, oldest first; at least one. */
+  /** The sources, oldest first; at least one. */
   readonly sources: readonly MemorySource[];
   /** Further members of JSON come back as they were saved, say `approvedAt` of an app's memory, `successes` of a
    * procedure, or the `role` of a message that was kept word for word. */
@@ -144,9 +150,9 @@ export interface MemoryDraft extends Pick<
   readonly [member: string]: unknown;
 }
 
-/** Other data of a scope: a profile, a summary, consent, quarantined texts, how far a source was read. */
+/** Other data of a scope: a profile, a summary, consent, quarantined texts, the read messages of a source. */
 export interface MemoryNote {
-  /** Which group of notes it is in. Kinds that begin with `index` are derived from memories: a `remove` in the scope drops them. */
+  /** The group of the note. Notes whose kind begins with `index` are derived from memories: a `remove` in the scope drops them. */
   readonly kind: string;
   /** Its name within the kind; any id. */
   readonly key: string;
@@ -157,24 +163,26 @@ export interface MemoryNote {
 /** One change of a commit. */
 export type MemoryOperation = PutMemory | RemoveMemory | WriteMemoryNote;
 
-/** Creates or replaces a memory. The replaced version is kept as a revision. */
+/** Creates or replaces a memory. The earlier version is kept as a revision. */
 export interface PutMemory {
   /** Says what the operation does. */
   readonly op: 'put';
-  /** What the memory becomes. */
+  /** The new memory. */
   readonly memory: MemoryDraft;
-  /** Its embedding, kept with 32 bits a number. Default: the one it has, if its text is unchanged, else none. */
+  /**
+   * The embedding of the memory, stored with 32 bits for each number. Default: its current embedding if the text is unchanged, else none.
+   */
   readonly vector?: readonly number[];
 }
 
 /**
- * Removes a memory with its revisions and vector, and the scope's notes of kinds that begin with `index`. If the same commit puts the memory, it
- * begins anew, with revision 1.
+ * Removes a memory with its revisions and vector, and the scope's notes of kinds that begin with `index`. If the same commit also puts the
+ * memory, the memory restarts with revision 1.
  */
 export interface RemoveMemory {
   /** Says what the operation does. */
   readonly op: 'remove';
-  /** The memory; it may be gone already. */
+  /** The id of the memory. The memory does not have to exist. */
   readonly id: string;
 }
 
@@ -186,7 +194,7 @@ export interface WriteMemoryNote {
   readonly kind: string;
   /** Its name within the kind. */
   readonly key: string;
-  /** What it becomes; `undefined` removes it. */
+  /** The new value; `undefined` removes the note. */
   readonly value: Json | undefined;
 }
 
@@ -202,15 +210,15 @@ export interface MemoryJobHold {
   readonly id: string;
   /** The worker. */
   readonly owner: string;
-  /** The job stays as it is: more commits follow. Default: the commit removes it. */
+  /** Whether to keep the job, because more commits follow. Default: false; the commit removes the job. */
   readonly keep?: boolean;
 }
 
 /** Options of {@link MemoryStore.commit}. */
 export interface MemoryCommitOptions extends MemoryStoreOptions {
-  /** Succeeds only while the scope has this revision, else throws `ABORTED`. Default: it is not looked at. */
+  /** Succeeds only while the scope has this revision, else throws `ABORTED`. Default: not checked. */
   expectedRevision?: number;
-  /** Succeeds only while this worker holds this job of the scope, else throws `ABORTED`. Default: none. */
+  /** Succeeds only while this worker holds this job of the scope, else throws `ABORTED`. Default: not checked. */
   job?: MemoryJobHold;
   /** Milliseconds since 1970. Default: the clock of this process. */
   now?: number;
@@ -218,70 +226,73 @@ export interface MemoryCommitOptions extends MemoryStoreOptions {
 
 /** Selects memories of a scope. */
 export interface MemoryQuery extends MemoryStoreOptions {
-  /** Finds the memories nearest to this embedding, by cosine; only those with as many dimensions. Default: last updated first. */
+  /**
+   * Finds the memories nearest to this embedding, by cosine; only memories whose embedding has the same number of dimensions. Default: last
+   * updated first.
+   */
   vector?: readonly number[];
   /**
-   * Only memories that meet all conditions. Default: all valid ones, whose `validTo` and `expiresAt` are later than now, or than `asOf`.
+   * Only memories that meet all conditions. Default: all valid memories, whose `validTo` and `expiresAt` are later than now or than `asOf`.
    */
   filter?: MemoryFilter;
-  /** Reads the scope as it was at this time (ISO 8601): each memory in its last revision by then. Default: as it is now. */
+  /** Reads the scope as it was at this time (ISO 8601): each memory in its last revision at that time. Default: as it is now. */
   asOf?: string;
   /** The most items of a page, 1 to 1,000. Default: 100. */
   k?: number;
-  /** `nextCursor` of the page before; not with `vector`. */
+  /** `nextCursor` of the previous page; not with `vector`. */
   cursor?: string | undefined;
 }
 
 /** Conditions of a {@link MemoryQuery}. */
 export interface MemoryFilter {
-  /** Only of this kind. */
+  /** Only memories of this kind. */
   kind?: Memory['kind'];
-  /** Only with at least one of these topics. */
+  /** Only memories with at least one of these topics. */
   topics?: readonly string[];
-  /** Also memories that are no longer valid. Default: `false`. */
+  /** Includes memories that are no longer valid. Default: `false`. */
   includeInvalid?: boolean;
 }
 
 /** A memory that a query found. */
 export interface MemoryHit {
-  /** As it is, or was at `asOf`. */
+  /** The memory now, or at `asOf`. */
   readonly memory: Memory;
   /** Cosine, −1 to 1; only with a `vector`. */
   readonly similarity?: number;
 }
 
-/** What is new in a scope. */
+/** The changes in a scope after a revision. */
 export interface MemoryChanges {
-  /** The scope's revision when it was read; pass it as `since` next time. */
+  /** The scope's revision at the time of the read. Pass it as `since` next time. */
   readonly revision: number;
   /**
    * Memories whose content (text, data, schemaId, topics, kind, validFrom, validTo, supersededBy, expiresAt) or vector changed after
    * `since`, in the order of their changes. Includes memories that are no longer valid.
    */
   readonly changed: readonly Memory[];
-  /** `true`: memories were removed since then, so rebuild everything derived from the scope; `changed` then holds all memories. */
+  /** Whether memories were removed since then. If so, `changed` contains all memories: rebuild all data that is derived from the scope. */
   readonly isReset: boolean;
 }
 
-/** Messages to be learned from, waiting for a worker. */
+/** Messages or facts from which a worker will learn. */
 export interface MemoryJob {
   /** Chosen by the caller of `addJob`. The same work must have the same id. */
   readonly id: string;
-  /** Where its memories go. */
+  /** The scope that gets the memories. */
   readonly scope: MemoryScopeId;
   /** `waiting` for its time or a worker, `running` under a lease, `dead` after its last attempt. */
   readonly state: 'waiting' | 'running' | 'dead';
-  /** What to do: JSON of at most 512 KiB. */
+  /** The work: JSON of at most 512 KiB. */
   readonly input: Json;
-  /** `MemorySource.id` of what it reads. */
+  /** `MemorySource.id` of the source that the job reads. */
   readonly sourceId: string;
-  /** How often a worker took it. */
+  /** How often a worker took the job. */
   readonly attempts: number;
   /** ISO 8601. */
   readonly createdAt: string;
-  /** No worker takes it before this time; ISO 8601. */
+  /** No worker takes the job before this time; ISO 8601. */
   readonly dueAt: string;
-  /** The worker that holds it. */
+  /** The worker that holds the job. */
   readonly owner?: string;
   /** When its lease ends; ISO 8601. */
   readonly leaseUntil?: string;
@@ -292,13 +303,15 @@ export interface MemoryJob {
 /** A change of a job, usually by the worker that holds it. */
 export interface MemoryJobChange extends MemoryStoreOptions {
   /**
-   * The worker. The change fails with `ABORTED` unless this worker holds the job; its lease may have run out, if no other worker took the
-   * job. `undefined`: the change fails while a worker holds the job under a valid lease.
+   * The worker that makes the change. The change fails with `ABORTED` unless this worker holds the job; its lease may have expired if no
+   * other worker took the job. `undefined`: the change fails while a worker holds the job under a valid lease.
    */
   owner: string | undefined;
-  /** `renew`: the lease goes on; `waiting`: another attempt at `dueAt`; `dead`: no further one; `remove`: every byte of it goes. */
+  /**
+   * `renew`: extends the lease; `waiting`: another attempt at `dueAt`; `dead`: no further attempt; `remove`: removes every byte of the job.
+   */
   to: 'renew' | 'waiting' | 'dead' | 'remove';
-  /** Milliseconds of the new lease; with `renew`. */
+  /** The length of the new lease, in ms; with `renew`. */
   leaseMs?: number;
   /** ISO 8601; with `waiting`. Default: now. */
   dueAt?: string;
@@ -310,9 +323,9 @@ export interface MemoryJobChange extends MemoryStoreOptions {
   now?: number;
 }
 
-/** Counts of what was removed. */
+/** The counts of removed data. */
 export interface MemoryErasure {
-  /** Memories, those that did not hold any more included. */
+  /** Memories, including those that were no longer valid. */
   memories: number;
   /** Earlier versions of memories. */
   revisions: number;
@@ -328,55 +341,55 @@ export interface MemoryCommitResult {
   revision: number;
 }
 
-/** Notes of a scope as of one moment. */
+/** Notes of a scope, read at one moment. */
 export interface MemoryNotes {
-  /** The scope's revision then. */
+  /** The scope's revision at that moment. */
   revision: number;
-  /** By key, in the order of UTF-16 code units. */
+  /** Sorted by key, in UTF-16 code unit order. */
   notes: MemoryNote[];
 }
 
 /** The result of a sweep. */
 export interface MemorySweep {
-  /** How many memories it removed. */
+  /** The number of removed memories. */
   removed: number;
 }
 
-/** What a store can do beyond the contract. */
+/** The features of a store beyond the contract. */
 export interface MemoryStoreCapabilities {
-  /** Processes on its medium see each other's commits and jobs. */
+  /** Whether processes on the same medium see each other's commits and jobs. */
   readonly shared: boolean;
-  /** The most dimensions of a vector that `commit` and `query` take. `0`: it keeps no vectors. */
+  /** The most dimensions of a vector for `commit` and `query`. `0`: the store does not support vectors. */
   readonly vectorDimensions: number;
 }
 
 /** Keeps memories. `docs/memory-store.md` says what every method guarantees. */
 export interface MemoryStore {
-  /** What this store can do. */
+  /** The features of this store. */
   readonly capabilities: Readonly<MemoryStoreCapabilities>;
 
   /**
-   * Names the tenant of a call: two contexts see the same scopes exactly when the names are equal. Use it in the keys of caches.
+   * Returns the name of a call's tenant. Two contexts see the same scopes exactly if their names are equal. Use the name in cache keys.
    *
-   * @throws `INVALID_ARGUMENT` when the context names none, as every method does.
+   * @throws `INVALID_ARGUMENT` if the context names no tenant. All methods do this.
    */
   tenant(options?: MemoryStoreOptions): string;
 
-  /** The memories with these ids (at most 100), in their order; those that are not there are left out. */
+  /** Returns the memories with these ids (at most 100), in the order of the ids. Ids without a memory are skipped. */
   get(scope: MemoryScopeId, ids: readonly string[], options?: MemoryStoreOptions): Promise<Memory[]>;
 
-  /** What fits a query. */
+  /** Finds the memories for a query. */
   query(scope: MemoryScopeId, query?: MemoryQuery): Promise<Page<MemoryHit>>;
 
-  /** The scope's revision, `0` before its first commit; one read of one small document at most. */
+  /** Returns the scope's revision, `0` before its first commit. Reads at most one small document. */
   revision(scope: MemoryScopeId, options?: MemoryStoreOptions): Promise<number>;
 
-  /** What changed after the revision `since` (`0`: everything there is). Reads what changed, not the scope. */
+  /** Returns the changes after the revision `since` (`0`: all memories). Reads only the changes, not the whole scope. */
   changes(scope: MemoryScopeId, options: MemoryStoreOptions & { since: number }): Promise<MemoryChanges>;
 
   /**
-   * Makes up to 100 changes at once, of different memories and notes, at most 2 MiB as JSON. Returns the scope's revision, which stays the
-   * same if the commit has no operations, or only derived notes (kinds that begin with `index`).
+   * Makes up to 100 changes of different memories and notes in one write, at most 2 MiB as JSON. Returns the scope's revision, which stays
+   * the same if the commit has no operations, or only derived notes (kinds that begin with `index`).
    */
   commit(
     scope: MemoryScopeId,
@@ -384,13 +397,13 @@ export interface MemoryStore {
     options?: MemoryCommitOptions,
   ): Promise<MemoryCommitResult>;
 
-  /** All versions of a memory, oldest first. */
+  /** Returns all versions of a memory, oldest first. */
   revisions(scope: MemoryScopeId, id: string, options?: MemoryStoreOptions): Promise<Memory[]>;
 
-  /** The memories, those that no longer hold included, that this source supports now or in a revision. */
+  /** Returns the memories that have this source now or in a revision. Includes memories that are no longer valid. */
   bySource(scope: MemoryScopeId, sourceId: string, options?: MemoryStoreOptions): Promise<Memory[]>;
 
-  /** Notes of a kind by key, or all of the kind; together with the scope's revision, as of one moment. */
+  /** Returns the notes of a kind with these keys, or all notes of the kind, with the scope's revision at the same moment. */
   notes(
     scope: MemoryScopeId,
     kind: string,
@@ -398,8 +411,8 @@ export interface MemoryStore {
   ): Promise<MemoryNotes>;
 
   /**
-   * Adds a job. `known`: a job of this id exists, in any state, and is not changed. `full`: the tenant already has `maxJobs` jobs that are
-   * not dead.
+   * Adds a job. Returns `known` if a job with this id exists in any state; it is not changed. Returns `full` if the tenant already has
+   * `maxJobs` jobs that are not dead.
    */
   addJob(
     job: Pick<MemoryJob, 'id' | 'scope' | 'input' | 'sourceId'>,
@@ -407,30 +420,34 @@ export interface MemoryStore {
   ): Promise<'added' | 'known' | 'full'>;
 
   /**
-   * Leases a job, and raises its `attempts`. Candidates are the first job of each scope, if it is due or its lease has run out: a later job
-   * of a scope waits for the earlier ones. Of several candidates, takes the one that has been due longest.
+   * Leases a job, and raises its `attempts`. Candidates are the first job of each scope, if it is due or its lease has expired: a later job
+   * of a scope waits for the earlier jobs. Takes the candidate that has been due longest.
    *
-   * @throws `FAILED_PRECONDITION` or `DATA_LOSS` when the first job of `scope` can't be read; without `scope` such a scope is passed over and logged.
+   * @throws `FAILED_PRECONDITION` or `DATA_LOSS` if the first job of `scope` can't be read. Without `scope`, such a scope is skipped and
+   *   logged.
    */
   claimJob(
     options: MemoryStoreOptions & { owner: string; leaseMs: number; scope?: MemoryScopeId; now?: number },
   ): Promise<MemoryJob | undefined>;
 
-  /** Renews the lease of a job, gives it back, marks it as dead or removes it. For a job that does not exist it throws `ABORTED` for an owner, else `NOT_FOUND`. */
+  /**
+   * Renews the lease of a job, gives it back, marks it as dead or removes it. If the job does not exist, throws `ABORTED` with an owner,
+   * else `NOT_FOUND`.
+   */
   changeJob(id: string, change: MemoryJobChange): Promise<void>;
 
-  /** Jobs of the tenant, oldest first. Those that can't be read are left out; with `scope` they are an error. */
+  /** Lists the jobs of the tenant, oldest first. Skips jobs that can't be read; with `scope` these are an error. */
   listJobs(options?: PageOptions & { state?: MemoryJob['state']; scope?: MemoryScopeId }): Promise<Page<MemoryJob>>;
 
-  /** The scopes of the tenant that were written to and not erased since, and those that have jobs; in an order of the store's own. */
+  /** Lists the scopes of the tenant that were written and not erased since, and the scopes that have jobs. The store chooses the order. */
   listScopes(options?: PageOptions): Promise<Page<MemoryScopeId>>;
 
-  /** Removes memories whose `expiresAt` has passed, in all scopes of the tenant, and what an interrupted removal left. */
+  /** Removes memories whose `expiresAt` has passed, in all scopes of the tenant, and the remaining data of interrupted removals. */
   sweep(options?: MemoryStoreOptions & { now?: number }): Promise<MemorySweep>;
 
-  /** Removes a scope with everything in it, its jobs too. Raises its revision, so that a commit that expects an older one fails. */
+  /** Removes all data of a scope, including its jobs. Raises its revision, so that a commit that expects an older revision fails. */
   erase(scope: MemoryScopeId, options?: MemoryStoreOptions): Promise<MemoryErasure>;
 
-  /** Ends what the store opened itself. */
+  /** Releases everything that the store opened itself. */
   close(): Promise<void>;
 }

@@ -8,7 +8,7 @@ import type { MemoryJob, MemoryJobChange, MemoryJobHold } from './contract.ts';
 import { describeMemoryScope, memoryScopeKey, memoryScopeOfKey } from './scope.ts';
 
 /**
- * The job that is to be added.
+ * Returns the job to add.
  *
  * @throws `INVALID_ARGUMENT`
  */
@@ -31,16 +31,16 @@ export function newJob(
   });
 }
 
-/** When a worker may take a job, in milliseconds since 1970; infinite for a dead one. */
+/** Returns when a worker may take a job, in milliseconds since 1970; `Infinity` for a dead job. */
 export function memoryJobDueAt(job: MemoryJob): number {
   return job.state === 'dead' ? Infinity : Date.parse(job.state === 'running' ? job.leaseUntil! : job.dueAt);
 }
 
 /**
- * The job that a worker may take: of the jobs that are the first of their scope, and due, the one that has been due longest.
+ * Returns the job to claim: of the due jobs that are first in their scope, the job that has been due longest.
  *
- * @param jobs In the order in which they were added, with the name of their scope and {@link memoryJobDueAt}.
- * @param scope Only of this scope. `undefined`: of any.
+ * @param jobs The jobs in the order in which they were added, with the name of their scope and {@link memoryJobDueAt}.
+ * @param scope Only jobs of this scope. `undefined`: any scope.
  */
 export function jobToClaim<J extends { readonly scope: string; readonly dueAt: number }>(
   jobs: readonly J[],
@@ -53,7 +53,7 @@ export function jobToClaim<J extends { readonly scope: string; readonly dueAt: n
   return due.toSorted((x, y) => x.dueAt - y.dueAt)[0];
 }
 
-/** The job as a worker holds it. */
+/** Returns the job with a worker's lease. */
 export function leaseMemoryJob(
   job: MemoryJob,
   { owner, leaseMs, now }: { owner: string; leaseMs: number; now: number },
@@ -66,11 +66,11 @@ export function leaseMemoryJob(
 export function checkJobChange({ owner, to, leaseMs, dueAt, attempts, error }: MemoryJobChange): void {
   if (owner !== undefined) assertId(owner, 'worker name');
   if (!['renew', 'waiting', 'dead', 'remove'].includes(to)) {
-    throw invalidArgument("A job changes to 'renew', 'waiting', 'dead' or 'remove'.");
+    throw invalidArgument("The change of a job must be 'renew', 'waiting', 'dead' or 'remove'.");
   }
   if (to === 'renew') {
     checkWhole(leaseMs, 'leaseMs', 1);
-    if (owner === undefined) throw invalidArgument('Only its owner renews the lease of a job.');
+    if (owner === undefined) throw invalidArgument('Only the owner of a job can renew its lease. Pass owner.');
   }
   if (dueAt !== undefined && isTime(dueAt)) throw invalidArgument(`dueAt must be ${isTime(dueAt)}.`);
   if (attempts !== undefined) checkWhole(attempts, 'attempts');
@@ -78,9 +78,10 @@ export function checkJobChange({ owner, to, leaseMs, dueAt, attempts, error }: M
 }
 
 /**
- * The job after a change; `undefined`: it is removed.
+ * Returns the job after a change; `undefined`: it is removed.
  *
- * @throws `ABORTED` when it is not held as the change says, `NOT_FOUND` when there is none.
+ * @throws `ABORTED` if the job is not held by the change's owner, or is held although the change has no owner; `NOT_FOUND` if it does not
+ *   exist.
  */
 export function changeMemoryJob(
   job: MemoryJob | undefined,
@@ -93,7 +94,7 @@ export function changeMemoryJob(
   else if (!job) throw notFound(`There is no memory job ${quote(id)}.`);
   else if (job.state === 'running' && memoryJobDueAt(job) > now) {
     throw aborted(
-      `Memory job ${quote(id)} is held by the worker ${quote(job.owner!)}. Wait until its lease has run out.`,
+      `Memory job ${quote(id)} is held by the worker ${quote(job.owner!)}. Wait until the lease has expired.`,
     );
   }
   if (to === 'remove') return undefined;
@@ -105,7 +106,7 @@ export function changeMemoryJob(
 }
 
 /**
- * @param scopeKey The scope that the job is to be of. Default: any.
+ * @param scopeKey The scope that the job must have. Default: any.
  * @throws `ABORTED` unless the worker holds the job.
  */
 export function assertMemoryJobHeld(job: MemoryJob | undefined, { id, owner }: MemoryJobHold, scopeKey?: string): void {
@@ -113,7 +114,7 @@ export function assertMemoryJobHeld(job: MemoryJob | undefined, { id, owner }: M
   if (isHeld && (scopeKey === undefined || memoryScopeKey(job.scope) === scopeKey)) return;
   const where = scopeKey === undefined ? '' : ` of ${describeMemoryScope(scopeKey)}`;
   throw aborted(
-    `The worker ${quote(owner)} does not hold the memory job ${quote(id)}${where} any more: another worker has it, or it was removed. Its result does not count.`,
+    `The worker ${quote(owner)} no longer holds the memory job ${quote(id)}${where}: another worker took it, or it was removed. The result of the attempt is ignored.`,
   );
 }
 
@@ -121,31 +122,33 @@ export function assertMemoryJobHeld(job: MemoryJob | undefined, { id, owner }: M
 export function assertMemoryRevision(scopeKey: string, actual: number, expected: number | undefined): void {
   if (expected === undefined || expected === actual) return;
   throw aborted(
-    `The memories of ${describeMemoryScope(scopeKey)} have the revision ${actual}, not ${expected} as this commit ` +
-      'expected. Read them again, and repeat the change.',
+    `The memories of ${describeMemoryScope(scopeKey)} have revision ${actual}, but this commit expected ${expected}. ` +
+      'Read them again, and repeat the change.',
   );
 }
 
 /**
- * The error of reading a job, with its scope if it {@link isUnreadable}; another one as it is.
+ * Adds the scope to an error of reading a job, if the job {@link isUnreadable}. Returns any other error unchanged.
  *
- * @param where `of user "ada" of app "shop"`.
+ * @param where For example `of user "ada" of app "shop"`.
  */
 export function jobReadError(error: unknown, where: string): unknown {
   if (!isUnreadable(error)) return error;
-  const message = `A memory job ${where} can't be read. ${error.originalMessage} Until then the jobs of this scope wait; erasing its memories removes them.`;
+  const message = `A memory job ${where} can't be read. ${error.originalMessage} Until then the jobs of this scope wait. Erasing the memories of the scope removes the jobs.`;
   return addressTo('operator', causedBy(new GenkitError({ status: error.status, message }), error));
 }
 
-/** To catch the error of a job that {@link isUnreadable}: returns it, and throws others. */
+/** For a catch clause: returns the error of a job that {@link isUnreadable}, and throws other errors. */
 export function unreadableOnly(error: unknown): GenkitError {
   if (isUnreadable(error)) return error;
   throw error;
 }
 
-/** Logs that a claim for any scope passed over one. */
+/** Logs that a claim without a scope skipped an unreadable scope. */
 export function reportUnreadableJob(error: GenkitError): void {
-  logger.warn(`The memory jobs of one scope are not carried out, those of others are. ${error.message}`);
+  logger.warn(
+    `The memory jobs of one scope are skipped, because one can't be read. Other scopes are not affected. ${error.message}`,
+  );
 }
 
 function aborted(message: string): GenkitError {

@@ -11,12 +11,12 @@ import {
   type MemoryVersion,
 } from './version.ts';
 
-/** The changes of a commit to the memories of a scope. */
+/** The changes that a commit makes to the memories of a scope. */
 export interface MemoriesCommit {
-  /** The scope's revision after it. */
+  /** The scope's revision after the commit. */
   readonly revision: number;
   readonly versions: readonly MemoryVersion[];
-  /** The removed memories that existed. */
+  /** The ids of the removed memories that existed. */
   readonly removed: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export class ScopeMemories {
   /** The versions of each memory, oldest first. */
   readonly #memories = new Map<string, readonly MemoryVersion[]>();
   #revision = 0;
-  /** The revision in which memories were removed last. */
+  /** The revision in which memories were last removed. */
   #resetRevision = 0;
 
   constructor(scope: MemoryScopeId) {
@@ -37,19 +37,19 @@ export class ScopeMemories {
     return this.#revision;
   }
 
-  /** How many memories there are, and how many earlier versions of them. */
+  /** The number of memories, and of their earlier versions. */
   get counts(): { readonly memories: number; readonly revisions: number } {
     const memories = this.#memories.size;
     return { memories, revisions: this.versions().length - memories };
   }
 
-  /** Adds what a stored commit put. `reset` is the revision in which memories were removed last. */
+  /** Adds the versions of a stored commit. `reset` is the revision in which memories were last removed. */
   restore(versions: readonly MemoryVersion[], { revision, reset }: { revision: number; reset: number }): void {
     this.apply({ revision, versions, removed: [] });
     this.#resetRevision = reset;
   }
 
-  /** The changes that a commit will make. */
+  /** Plans the changes of a commit. */
   plan({ puts, removes, raisesRevision }: CommitOperations, now: number): MemoriesCommit {
     const revision = this.#revision + Number(raisesRevision);
     const versions = puts.map((put, i) => {

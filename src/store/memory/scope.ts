@@ -2,7 +2,7 @@ import { invalidArgument, quote } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import type { MemoryScopeId, MemoryStore, MemoryStoreOptions } from './contract.ts';
 
-/** The members of each kind of scope beside `scope`, in the order of their key. */
+/** The members of each kind of scope besides `scope`, in their order in the key. */
 const MEMBERS = {
   user: ['appName', 'userId'],
   session: ['appName', 'sessionId'],
@@ -10,16 +10,16 @@ const MEMBERS = {
 } as const;
 
 /**
- * A text for each scope, different for different scopes: for maps, and for names that are made by hashing.
+ * Returns a string that identifies a scope, for maps and for names that are hashes.
  *
- * @throws `INVALID_ARGUMENT` when `scope` is none.
+ * @throws `INVALID_ARGUMENT` if `scope` is not a scope.
  */
 export function memoryScopeKey(scope: MemoryScopeId): string {
   const given = (scope ?? {}) as unknown as Record<string, unknown>;
   const kind = given['scope'] as MemoryScopeId['scope'];
   if (typeof scope !== 'object' || !Object.hasOwn(MEMBERS, kind)) {
     throw invalidArgument(
-      "A scope is { scope: 'user', appName, userId }, { scope: 'session', appName, sessionId } or { scope: 'app', appName }. Stores take the id of a scope: memoryScopeId(scope).",
+      "A scope must be { scope: 'user', appName, userId }, { scope: 'session', appName, sessionId } or { scope: 'app', appName }. Pass memoryScopeId(scope) to a store, not the scope object.",
     );
   }
   const key: unknown[] = [kind];
@@ -36,7 +36,7 @@ export function memoryScopeKey(scope: MemoryScopeId): string {
 }
 
 /**
- * A text for each scope of each tenant of a store.
+ * Returns a string that identifies a scope of a tenant of a store.
  *
  * @param key The scope's {@link memoryScopeKey}.
  */
@@ -44,14 +44,14 @@ export function tenantScopeKey(store: Pick<MemoryStore, 'tenant'>, key: string, 
   return JSON.stringify([store.tenant(options), key]);
 }
 
-/** The scope that a {@link memoryScopeKey} names. */
+/** Returns the scope of a {@link memoryScopeKey}. */
 export function memoryScopeOfKey(key: string): MemoryScopeId {
   const [kind, ...ids] = JSON.parse(key) as [MemoryScopeId['scope'], ...string[]];
   const members = MEMBERS[kind].map((name, i) => [name, ids[i]]);
   return Object.freeze({ scope: kind, ...Object.fromEntries(members) }) as MemoryScopeId;
 }
 
-/** The scope that a {@link memoryScopeKey} names, in a message: `user "ada" of app "shop"`. */
+/** Describes the scope of a {@link memoryScopeKey} for a message: `user "ada" of app "shop"`. */
 export function describeMemoryScope(key: string): string {
   const scope = memoryScopeOfKey(key);
   const app = `app ${quote(scope.appName)}`;

@@ -5,30 +5,30 @@ import type { QueryAnswer } from './base-memory-store.ts';
 import type { PutOperation, QueryRequest } from './checks.ts';
 import type { Memory, MemoryHit, MemoryScopeId } from './contract.ts';
 
-/** A memory as one commit left it. */
+/** A memory after a commit. */
 export interface MemoryVersion {
   /** Frozen. */
   readonly memory: Memory;
-  /** Its place in the order of all versions of its scope: see {@link memorySequenceOf}. */
+  /** Its position in the order of all versions of its scope; see {@link memorySequenceOf}. */
   readonly sequence: number;
-  /** The sequence of the version in which its content changed last. */
+  /** The sequence of the version in which its content last changed. */
   readonly contentSequence: number;
-  /** The embedding, normalized: its length is 1. `undefined`: it has none. */
+  /** The embedding, normalized to length 1. `undefined`: the memory has no embedding. */
   readonly vector: Float32Array | undefined;
 }
 
-/** More than the most operations of a commit, which are 100. */
+/** The number of sequences for each revision. Larger than the limit of 100 operations in a commit. */
 const SEQUENCES_A_REVISION = 128;
 
 /**
- * The sequence of the first version that a commit makes, by the scope's revision after it. Each further put of the commit has one more; all
- * of earlier commits are smaller.
+ * Returns the sequence of the first version that a commit makes, from the scope's revision after the commit. Each further put of the commit
+ * adds 1. The sequences of earlier commits are all smaller.
  */
 export function memorySequenceOf(revision: number): number {
   return revision * SEQUENCES_A_REVISION;
 }
 
-/** Members of a memory from which other data is derived: when one changes, the derived data is outdated. */
+/** Members of a memory from which other data is derived. If one changes, the derived data is outdated. */
 const CONTENT = [
   'text',
   'data',
@@ -42,9 +42,9 @@ const CONTENT = [
 ] as const;
 
 /**
- * The version that a put makes.
+ * Returns the version that a put makes.
  *
- * @param current The last one of the memory; `undefined` if there is none, or the commit removes it.
+ * @param current The memory's last version; `undefined` if there is none, or if the commit removes it.
  */
 export function nextMemoryVersion(
   { memory: draft, vector: given }: PutOperation,
@@ -66,7 +66,7 @@ export function nextMemoryVersion(
   return { memory, sequence, contentSequence: isSame ? current.contentSequence : sequence, vector };
 }
 
-/** Whether a query asks for it. */
+/** Whether a version meets the conditions of a query. */
 export function fits({ memory }: MemoryVersion, { filter, asOf = Date.now() }: QueryRequest): boolean {
   const { kind, topics, includeInvalid } = filter;
   if (kind !== undefined && memory.kind !== kind) return false;
@@ -74,17 +74,17 @@ export function fits({ memory }: MemoryVersion, { filter, asOf = Date.now() }: Q
   return includeInvalid === true || holdsAt(memory, asOf);
 }
 
-/** Whether a memory holds and is not to be removed. */
+/** Whether a memory is valid and has not expired. */
 export function holdsAt(memory: Memory, time: number): boolean {
   return endOf(memory) > time;
 }
 
-/** When a memory ceases to hold or is to be removed, in ms since 1970: `Infinity` if never. */
+/** Returns when a memory becomes invalid or expires, in ms since 1970; `Infinity` if never. */
 export function endOf({ validTo, expiresAt }: Memory): number {
   return Math.min(endMs(validTo), endMs(expiresAt));
 }
 
-/** The end in ms since 1970; `Infinity` if there is none. */
+/** Returns a time in ms since 1970; `Infinity` for `undefined`. */
 export function endMs(end: string | undefined): number {
   return end === undefined ? Infinity : Date.parse(end);
 }
@@ -94,20 +94,20 @@ export function isExpired({ expiresAt }: Memory, now: number): boolean {
   return endMs(expiresAt) <= now;
 }
 
-/** The last version at a time. `versions` are in order, oldest first. */
+/** Returns the last version at a time. `versions` must be sorted, oldest first. */
 export function memoryVersionAt(versions: readonly MemoryVersion[], time: number): MemoryVersion | undefined {
   return versions.findLast(({ memory }) => Date.parse(memory.updatedAt) <= time);
 }
 
-/** Changed memories in the order in which their contents changed. */
+/** Returns changed memories in the order in which their contents changed. */
 export function inOrderOfChange(changed: readonly MemoryVersion[]): Memory[] {
   return changed.toSorted((x, y) => x.contentSequence - y.contentSequence).map(({ memory }) => memory);
 }
 
 /**
- * The answer to a query.
+ * Returns the memories for a query.
  *
- * @param versions Of each memory the last one, or with `asOf` the one of that time ({@link memoryVersionAt}). In any order.
+ * @param versions The last version of each memory; with `asOf`, the version at that time ({@link memoryVersionAt}). In any order.
  */
 export function queryMemoryVersions(versions: readonly MemoryVersion[], request: QueryRequest): QueryAnswer {
   const { vector, k, before = Infinity } = request;
@@ -125,7 +125,7 @@ export function firstOf(versions: readonly MemoryVersion[], k: number): QueryAns
   return { items, last: versions.length > k ? versions[k - 1]!.sequence : undefined };
 }
 
-/** The `k` nearest memories by cosine, nearest first; those without a vector of as many dimensions are left out. */
+/** Returns the `k` nearest memories by cosine, nearest first. Skips memories whose vector has another number of dimensions. */
 function nearest(versions: readonly MemoryVersion[], vector: Float32Array, k: number): MemoryHit[] {
   const found: Required<MemoryHit>[] = [];
   for (const { memory, vector: own } of versions) {
@@ -135,7 +135,7 @@ function nearest(versions: readonly MemoryVersion[], vector: Float32Array, k: nu
   return found;
 }
 
-/** Of vectors of length 1. */
+/** Returns the cosine of two vectors of length 1. */
 function cosine(x: Float32Array, y: Float32Array): number {
   let sum = 0;
   for (let i = 0; i < x.length; i++) sum += x[i]! * y[i]!;

@@ -6,13 +6,13 @@ import { copyJson, jsonEqual, JsonValueError } from '../../json/value.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import type { ScopeChange, ScopeId, ScopeRecord } from '../contract.ts';
 
-/** The most that a record may take as JSON text in UTF-8: with room to spare it fits into one document of every database we know. */
+/** The most bytes of a record as JSON text in UTF-8. Such a record fits easily into one document of every database that we know. */
 export const MAX_RECORD_BYTES = 512 * 1024;
 
 /**
- * A text for each record, different for different records: for maps, and for names that are made by hashing.
+ * Returns a string that identifies a record, for maps and for names that are hashes.
  *
- * @throws `INVALID_ARGUMENT` when `id` names no record.
+ * @throws `INVALID_ARGUMENT` if `id` is not the id of a record.
  */
 export function scopeKey(id: ScopeId): string {
   assertScopeId(id);
@@ -20,9 +20,9 @@ export function scopeKey(id: ScopeId): string {
 }
 
 /**
- * The records that a call means.
+ * Returns the record ids of a call.
  *
- * @throws `INVALID_ARGUMENT` for what is no list of names of records.
+ * @throws `INVALID_ARGUMENT` if `scopes` is not a list of record ids.
  */
 export function checkScopes(options: { readonly scopes: readonly ScopeId[] } | undefined): readonly ScopeId[] {
   const scopes: unknown = options?.scopes;
@@ -32,9 +32,9 @@ export function checkScopes(options: { readonly scopes: readonly ScopeId[] } | u
 }
 
 /**
- * The record that a call means.
+ * Returns the record id of a call.
  *
- * @throws `INVALID_ARGUMENT` when that is no name of a record.
+ * @throws `INVALID_ARGUMENT` if `scope` is not a record id.
  */
 export function checkScope(options: { readonly scope: ScopeId } | undefined): ScopeId {
   const id: unknown = options?.scope;
@@ -42,32 +42,33 @@ export function checkScope(options: { readonly scope: ScopeId } | undefined): Sc
   return id;
 }
 
-/** @throws `INVALID_ARGUMENT` unless it names a record. */
+/** @throws `INVALID_ARGUMENT` unless `id` is a record id. */
 function assertScopeId(id: unknown): asserts id is ScopeId {
   const { scope, appName, userId } = (id ?? {}) as { [member: string]: unknown };
   if (scope !== 'app' && scope !== 'user') {
-    throw invalidArgument("A scope is { scope: 'app', appName } or { scope: 'user', appName, userId }.");
+    throw invalidArgument("A scope must be { scope: 'app', appName } or { scope: 'user', appName, userId }.");
   }
   assertId(appName, 'appName');
   if (scope === 'user') assertId(userId, 'userId');
-  else if (userId !== undefined) throw invalidArgument("The scope 'app' has no userId; the scope 'user' has.");
+  else if (userId !== undefined)
+    throw invalidArgument("The scope 'app' has no userId. Use the scope 'user' or omit userId.");
 }
 
-/** The record that a {@link scopeKey} names. */
+/** Returns the record id of a {@link scopeKey}. */
 export function scopeOfKey(key: string): ScopeId {
   const [scope, appName, userId] = JSON.parse(key) as [ScopeId['scope'], string, string];
   return scope === 'app' ? { scope, appName } : { scope, appName, userId };
 }
 
-/** A record in a message: `user "ada" of app "shop"`. */
+/** Describes a record for a message: `user "ada" of app "shop"`. */
 export function describeScope(id: ScopeId): string {
   return id.scope === 'app' ? `app ${quote(id.appName)}` : `user ${quote(id.userId)} of app ${quote(id.appName)}`;
 }
 
 /**
- * The changes of records that a save makes, by {@link scopeKey}. Called before the mutator.
+ * Returns the record changes of a save, by {@link scopeKey}. Called before the mutator.
  *
- * @throws `INVALID_ARGUMENT` for what names no record, names one twice, or is no change.
+ * @throws `INVALID_ARGUMENT` for an invalid record id, a record id that occurs twice, or an invalid change.
  */
 export function checkScopeChanges(scopes: readonly ScopeChange[] | undefined): Map<string, ScopeChange> {
   const changes = new Map<string, ScopeChange>();
@@ -79,7 +80,7 @@ export function checkScopeChanges(scopes: readonly ScopeChange[] | undefined): M
       throw invalidArgument(`The change of the state of ${describeScope(scoped.id)} must be a function.`);
     }
     if (changes.has(key)) {
-      throw invalidArgument(`The state of ${describeScope(scoped.id)} is named twice in scopes; make it one change.`);
+      throw invalidArgument(`The state of ${describeScope(scoped.id)} is in scopes twice. Combine the changes.`);
     }
     changes.set(key, scoped);
   }
@@ -87,11 +88,11 @@ export function checkScopeChanges(scopes: readonly ScopeChange[] | undefined): M
 }
 
 /**
- * Runs a change on a record; a store calls it inside the save's atomic part, after the mutator.
+ * Runs a change on a record. A store calls it in the atomic part of the save, after the mutator.
  *
- * @param current The record as it is; copied. Omitted: there is none.
- * @returns The store's own copy of the new record, empty when the record is to be removed; `undefined` when it does not change.
- * @throws `INVALID_ARGUMENT` when the change does not return a record, or returns one that is too large.
+ * @param current The current record, which is copied. Default: an empty record.
+ * @returns The store's own copy of the new record, empty if the record must be removed; `undefined` if it does not change.
+ * @throws `INVALID_ARGUMENT` if the change does not return a record, or returns a record that is too large.
  */
 export function runScopeChange({ id, change }: ScopeChange, current: ScopeRecord = {}): ScopeRecord | undefined {
   const answer: unknown = change(copyJson(current));
@@ -99,17 +100,17 @@ export function runScopeChange({ id, change }: ScopeChange, current: ScopeRecord
   if (answer instanceof Promise) {
     answer.catch(() => {});
     throw invalidArgument(
-      `The change of the state of ${describeScope(id)} must answer a record, not a promise; do what it awaits before the save.`,
+      `The change of the state of ${describeScope(id)} must return a record, not a promise. Await before you call saveSnapshot.`,
     );
   }
   if (typeof answer !== 'object' || answer === null || Array.isArray(answer) || !isPlain(answer)) {
-    throw invalidArgument(`The change of the state of ${describeScope(id)} must answer a plain object, or undefined.`);
+    throw invalidArgument(`The change of the state of ${describeScope(id)} must return a plain object or undefined.`);
   }
   const next = copyRecord(answer as ScopeRecord);
   const bytes = jsonBytes(next, MAX_RECORD_BYTES);
   if (bytes > MAX_RECORD_BYTES) {
     throw invalidArgument(
-      `The state of ${describeScope(id)} would take more than ${MAX_RECORD_BYTES} bytes; remove keys, or keep large values elsewhere.`,
+      `The state of ${describeScope(id)} would take more than ${MAX_RECORD_BYTES} bytes. Remove keys, or store large values elsewhere.`,
     );
   }
   return jsonEqual(current, next) ? undefined : next;

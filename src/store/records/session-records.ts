@@ -8,10 +8,10 @@ import { MAX_RECORD_BYTES } from './record-scopes.ts';
 
 const MAX_KEYS = 100;
 
-/** The kind of the records that put a session on hold: while it has one, it does not expire. */
+/** The kind of the records that put a session on hold. A session with such a record does not expire. */
 export const HOLD_RECORDS = 'hold';
 
-/** How long records are kept for a session that has no snapshot yet, in ms. */
+/** How long the records of a session without a snapshot are kept, in ms. */
 export const ORPHAN_RECORD_MS = 3_600_000;
 
 /** A checked {@link ReadRecordsOptions}. */
@@ -23,7 +23,7 @@ export interface RecordRead {
   readonly keys: readonly string[] | undefined;
 }
 
-/** Names a record within its session. */
+/** Identifies a record within its session. */
 export type RecordName = Pick<SessionRecord, 'kind' | 'key'>;
 
 /** A checked {@link WriteRecordOptions}. */
@@ -37,7 +37,7 @@ export interface RecordWrite {
   readonly ifSnapshot: string | undefined;
 }
 
-/** @throws `INVALID_ARGUMENT` for names that are no ids, for keys without a kind, and for too many keys. */
+/** @throws `INVALID_ARGUMENT` for names that are not ids, for keys without a kind, and for too many keys. */
 export function checkRecordRead(options: ReadRecordsOptions): RecordRead {
   const { sessionId, kind, keys } = options ?? {};
   assertId(sessionId, 'sessionId');
@@ -50,7 +50,7 @@ export function checkRecordRead(options: ReadRecordsOptions): RecordRead {
   return { sessionId, kind, keys: [...new Set(keys as readonly string[])].toSorted() };
 }
 
-/** @throws `INVALID_ARGUMENT` for names that are no ids, and for a value that JSON can't hold or that is too large. */
+/** @throws `INVALID_ARGUMENT` for names that are not ids, and for a value that JSON can't represent or that is too large. */
 export function checkRecordWrite(options: WriteRecordOptions): RecordWrite {
   const { sessionId, kind, key, value, expectedRevision, ifSnapshot } = options ?? {};
   assertId(sessionId, 'sessionId');
@@ -74,17 +74,17 @@ function ownValue({ sessionId, kind, key, value }: WriteRecordOptions): Json {
   }
   if (jsonBytes(own, MAX_RECORD_BYTES) > MAX_RECORD_BYTES) {
     throw invalidArgument(
-      `The value of ${name} would take more than ${MAX_RECORD_BYTES} bytes. Divide it among several keys.`,
+      `The value of ${name} would take more than ${MAX_RECORD_BYTES} bytes. Split it into several keys.`,
     );
   }
   return own;
 }
 
 /**
- * Decides a write by what the store has; call it inside the write's atomic part.
+ * Refuses a write whose conditions are not met. Call it in the atomic part of the write.
  *
- * @param current The revision of the record; `undefined`: there is no such record.
- * @param hasSnapshot Whether `ifSnapshot` names a snapshot of the session. Asked only when the write names one.
+ * @param current The revision of the record; `undefined`: the record does not exist.
+ * @param hasSnapshot Whether the session has the snapshot `ifSnapshot`. Called only if `ifSnapshot` is set.
  * @throws `ABORTED`
  */
 export function assertMayWrite(write: RecordWrite, current: string | undefined, hasSnapshot: () => boolean): void {
@@ -92,17 +92,17 @@ export function assertMayWrite(write: RecordWrite, current: string | undefined, 
   if (write.ifSnapshot !== undefined && !hasSnapshot()) throw snapshotGone(write);
 }
 
-/** The error of a write whose `expectedRevision` does not hold. */
+/** Makes the error of a write whose record does not have `expectedRevision`. */
 export function recordChanged(write: Pick<RecordWrite, 'sessionId' | 'kind' | 'key'>): GenkitError {
   return aborted(
-    `The ${describeRecord(write)} was written or removed in the meantime. Read it again, and decide anew.`,
+    `The ${describeRecord(write)} was written or removed in the meantime. Read it again, and decide again.`,
   );
 }
 
-/** The error of a write or a save whose `ifSnapshot` does not hold. */
+/** Makes the error of a write or a save whose session does not have the snapshot `ifSnapshot`. */
 export function snapshotGone({ sessionId, ifSnapshot }: Pick<RecordWrite, 'sessionId' | 'ifSnapshot'>): GenkitError {
   return aborted(
-    `Session ${quote(sessionId)} has no snapshot ${quote(ifSnapshot!)} any more, so nothing was written for it.`,
+    `Session ${quote(sessionId)} no longer has the snapshot ${quote(ifSnapshot!)}, so nothing was written for it.`,
   );
 }
 
@@ -110,12 +110,12 @@ function aborted(message: string): GenkitError {
   return new GenkitError({ status: 'ABORTED', message });
 }
 
-/** A text for each record of a session, different for different records. */
+/** Returns a string that identifies a record of a session. */
 export function recordKey({ kind, key }: RecordName): string {
   return JSON.stringify([kind, key]);
 }
 
-/** The order of `readRecords`, by UTF-16 code units. */
+/** Compares records in the order of `readRecords`, by UTF-16 code units. */
 export function byKindAndKey(x: RecordName, y: RecordName): number {
   const [one, other] = x.kind === y.kind ? [x.key, y.key] : [x.kind, y.kind];
   return one < other ? -1 : Number(one > other);
