@@ -1,4 +1,4 @@
-/** The suite bites: it is run on stores that break one rule each, and on Genkit's own two stores. */
+/** Tests the suite itself: runs it on stores that break one rule each, and on Genkit's own two stores. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,12 +16,12 @@ import { Connection } from './support/connection.ts';
 import { MUTANTS } from './support/mutants/index.ts';
 import { caughtBy, runSuite as run, type Result } from './support/run-suite.ts';
 
-/** Enough to be caught; the suite repeats more often where it is meant to find the unknown. */
+/** Enough to find these faults. Against real stores the suite repeats random tests more often, to find unknown faults. */
 const QUICK = { seed: 1, effort: 0.05, shrink: false, watchTimeoutMs: 250 };
 
 const page = fileURLToPath(new URL('../../docs/conformance.md', import.meta.url));
 
-/** The rows of the page's two tables. */
+/** The rows of the two tables in docs/conformance.md. */
 const faults: string[] = [];
 const failures = new Map<string, Map<string, string>>();
 
@@ -41,14 +41,14 @@ function suiteOf(make: (options: OpenOptions) => SessionStore): ConformanceOptio
 }
 
 describe('the suite', () => {
-  it('passes the sound store from which the faulty ones are made', async () => {
+  it('passes the correct store from which the faulty ones are made', async () => {
     const options = suiteOf((open) => new InMemorySessionStore(open));
     const results = await runSuite({ ...options, watchTimeoutMs: 5000 });
     expect(results.length).toBeGreaterThan(80);
     expect(results.filter((result) => 'error' in result)).toEqual([]);
   });
 
-  it('passes a sound store with two connections to one backend', async () => {
+  it('passes a correct store with two connections to one backend', async () => {
     const open = async (options: OpenOptions): Promise<OpenStores> => {
       const backend = new InMemorySessionStore(options);
       const connect = (): Connection => new Connection(backend);
@@ -85,7 +85,7 @@ describe('the suite on a store that keeps no scopes', () => {
     return runSuite({ ...options, subjects: ['scopes'], manifest: { ...manifest, capabilities } });
   };
 
-  it('passes one that refuses them', async () => {
+  it('passes a store that refuses them', async () => {
     const refusing = (sound: InMemorySessionStore): InMemorySessionStore['saveSnapshot'] => {
       const save = sound.saveSnapshot.bind(sound);
       return async (id, mutator, options) => {
@@ -98,7 +98,7 @@ describe('the suite on a store that keeps no scopes', () => {
     expect(results.map((result) => 'error' in result)).toEqual([false]);
   });
 
-  it('catches one that drops them', async () => {
+  it('catches a store that drops them', async () => {
     const dropping = (sound: InMemorySessionStore): InMemorySessionStore['saveSnapshot'] => {
       const save = sound.saveSnapshot.bind(sound);
       return (id, mutator, options) => save(id, mutator, { ...options, scopes: undefined });
@@ -108,7 +108,7 @@ describe('the suite on a store that keeps no scopes', () => {
 });
 
 describe('the suite on Genkit’s own stores', () => {
-  it('finds what the in-memory store does not keep', async () => {
+  it('finds the rules that the in-memory store breaks', async () => {
     const open = async ({ rejectBranchingSessions }: OpenOptions): Promise<OpenStores> => {
       const store = new GenkitInMemorySessionStore({ rejectBranchingSessions });
       return { a: store, b: store, close: async () => {} };
@@ -125,7 +125,7 @@ describe('the suite on Genkit’s own stores', () => {
     );
   });
 
-  it('finds what the file store does not keep', async () => {
+  it('finds the rules that the file store breaks', async () => {
     const results = await runSuite({
       ...QUICK,
       watchTimeoutMs: 2000,
@@ -138,7 +138,7 @@ describe('the suite on Genkit’s own stores', () => {
     expect(caughtBy(results)).toEqual(expect.arrayContaining(subjects));
   });
 
-  it('is what docs/conformance.md says', () => {
+  it('has the results that docs/conformance.md lists', () => {
     if (process.env['UPDATE_DOCS']) rewritePage();
     const text = readFileSync(page, 'utf8');
     for (const row of [...faults, ...failureRows()]) expect(text).toContain(row);
@@ -148,7 +148,7 @@ describe('the suite on Genkit’s own stores', () => {
 const folders: string[] = [];
 afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
 
-/** Far down in a folder of its own: some of the prefixes climb out of the store's. */
+/** Opens the store deep inside its own folder, because some of the prefixes lead out of the store's folder. */
 async function openFiles(options: OpenOptions): Promise<OpenStores> {
   const folder = mkdtempSync(join(tmpdir(), 'genkit-files-'));
   folders.push(folder);
@@ -157,7 +157,7 @@ async function openFiles(options: OpenOptions): Promise<OpenStores> {
   return { a: make(), b: make(), reopen: async () => make(), close: async () => {} };
 }
 
-/** Remembers which tests failed. How often a test repeats is no part of its name here. */
+/** Records which tests failed. Replaces the number of repetitions in their names. */
 function note(store: 'memory' | 'files', results: readonly Result[]): void {
   for (const result of results) {
     const test = result.test.replace(/ \(seed \d+\)$/, '').replaceAll(/\b\d+\b/g, 'n');

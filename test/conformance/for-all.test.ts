@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { forAll } from './support/for-all.ts';
 
-it('plays as many values as it is asked for', async () => {
+it('plays the requested number of values', async () => {
   let played = 0;
   await forAll(fc.nat(), () => played++, { seed: 1, numRuns: 30 });
   expect(played).toBe(30);
@@ -13,7 +13,7 @@ it('finds the smallest value that fails', async () => {
   await expect(forAll(fc.nat(), play, { seed: 1, numRuns: 30 })).rejects.toThrow('Counterexample: [4]');
 });
 
-it('fails with what it has when looking for a smaller one takes long', async () => {
+it('fails with the smallest value so far if shrinking takes too long', async () => {
   let played = 0;
   const play = (): void => {
     played++;

@@ -46,12 +46,12 @@ const SUBJECTS: readonly Subject[] = [
 ];
 
 /**
- * Defines the tests of the session store contract for one store: call it at the top level of a test file. The subjects that are about
- * names are defined a second time under a tenant prefix where the store has tenants.
+ * Defines the tests of the session store contract for one store. Call it at the top level of a test file. If the store has tenants, the
+ * subjects about names are defined a second time under a tenant prefix.
  *
- * The manifest says what the store can do: all of that is tested, and the behaviour in place of what it can't.
+ * The manifest lists the features of the store: the suite tests each feature, and for each missing one the expected behaviour without it.
  *
- * @throws Error when there are no `describe` and `it`, neither given nor global.
+ * @throws Error if `runner` is missing and there are no global `describe` and `it`.
  *
  * @example
  * import { describe, it } from 'vitest';

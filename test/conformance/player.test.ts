@@ -6,7 +6,7 @@ import { Player } from './support/player.ts';
 import type { Edit, Operation } from './support/tape.ts';
 import { temporaryFolder } from '../stores/file/support/folders.ts';
 
-/** Racing saves of which the outcome is the same whether the first or the second was the first; what there was in between is not. */
+/** Racing saves with the same outcome in either order of the first two; only the snapshots in between differ. */
 const EDITS: Edit[] = [
   { n: 25, resend: true, session: 'none', messages: 'same' },
   { n: 15, resend: false, session: 'same', messages: 'more' },
@@ -17,7 +17,7 @@ const RACE: Operation[] = [
   { op: 'race', by: 0, tenant: 0, target: 'new', edits: EDITS },
 ];
 
-/** A store on which the saves that a race begins come through in this order, each heard of before the next. */
+/** A store that makes racing saves in this order, and notifies the watchers of each before the next. */
 function storeWithOrder(order: readonly number[]): InMemorySessionStore {
   const store = new InMemorySessionStore();
   const waiting: (() => Promise<void>)[] = [];
@@ -63,20 +63,22 @@ it.each([[[0, 1, 2]], [[1, 0, 2]]])(
   },
 );
 
-it('but nothing that the snapshot is in none of them', async () => {
+it('but no snapshot that none of these orders gives', async () => {
   const store = storeWithOrder([0, 1, 2]);
   const watch: typeof store.onSnapshotStateChange = (id, callback, options) =>
-    store.onSnapshotStateChange(id, (told) => callback({ ...told, state: { custom: { n: 1 } } }), options);
+    store.onSnapshotStateChange(id, (received) => callback({ ...received, state: { custom: { n: 1 } } }), options);
   const lying = new Proxy(store, {
     get: (target, name) => (name === 'onSnapshotStateChange' ? watch : Reflect.get(target, name)),
   });
-  await expect(play([lying, lying], RACE)).rejects.toThrow('was told, which "turn 0" was not at that time');
+  await expect(play([lying, lying], RACE)).rejects.toThrow(
+    'was delivered, but "turn 0" did not have this value at that time',
+  );
 });
 
-/** What a snapshot is saved as, under the id that the first has. */
+/** An edit that saves a snapshot under the id of the first. */
 const edit: Edit = { n: 0, resend: false, session: 'same', messages: 'same' };
 
-it('of what another store saved anew a watcher may hear the status alone, when it was overtaken', async () => {
+it('if saves of another store overtake each other, a watcher may get only the last status', async () => {
   const folder = temporaryFolder();
   const open = (): FileSessionStore => new FileSessionStore(folder, { durability: 'fast' });
   await play(

@@ -5,7 +5,7 @@ import type { Kit, Subject } from '../support/kit.ts';
 import { second, snapshot } from '../support/snapshots.ts';
 import { forAll } from '../support/for-all.ts';
 
-/** A session to be built: of each snapshot its parent (an earlier one, or none), its clock, and what is rewritten after it. */
+/** A plan of a session: for each snapshot its parent (an earlier one, or none), its clock, and the snapshot to rewrite after it. */
 interface Plan {
   parent: number | undefined;
   clock: number;
@@ -25,7 +25,7 @@ function plans(clock: fc.Arbitrary<number>): fc.Arbitrary<Plan[]> {
   );
 }
 
-/** Those that no other names as parent, in the order of saving. */
+/** Returns the snapshots that no other names as parent, in the order of saving. */
 function leavesOf(steps: readonly Plan[]): number[] {
   return steps.map((_, i) => i).filter((i) => steps.every((step) => step.parent !== i));
 }
@@ -53,7 +53,7 @@ async function build(
   }
 }
 
-/** What a `sessionId` means. */
+/** The snapshot that a lookup by `sessionId` returns. */
 export const leafRule: Subject = {
   name: 'leaf rule',
   tests(kit) {

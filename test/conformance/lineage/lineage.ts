@@ -2,23 +2,23 @@ import { equal, refuses } from '../support/assertions.ts';
 import type { Subject } from '../support/kit.ts';
 import { second, snapshot } from '../support/snapshots.ts';
 
-/** Parents and sessions: what may be said of them, and that it stays as first said. */
+/** Parents and sessions: the allowed values, and that they never change. */
 export const lineage: Subject = {
   name: 'lineage',
   tests(kit) {
-    kit.test('a parent that is not there is allowed, and kept', async ({ a }) => {
+    kit.test('a parent that does not exist is allowed, and kept', async ({ a }) => {
       await a.save('child', snapshot({ sessionId: 'chat', parentId: 'pruned long ago' }));
       equal((await a.mustGet('child')).parentId, 'pruned long ago', 'the parent');
       equal(await a.leafId('chat'), 'child', 'the leaf');
     });
 
-    kit.test('a parent that is saved after its child is no leaf', async ({ a }) => {
+    kit.test('a parent that is saved after its child is not a leaf', async ({ a }) => {
       await a.save('child', snapshot({ sessionId: 'chat', parentId: 'parent' }));
       await a.save('parent', snapshot({ sessionId: 'chat' }));
       equal(await a.leafId('chat'), 'child', 'the leaf');
     });
 
-    kit.test('a snapshot of another session that names a parent does not take its leaf away', async ({ a }) => {
+    kit.test('a parent stays a leaf if only a snapshot of another session names it', async ({ a }) => {
       await a.save('here', snapshot({ sessionId: 'chat' }));
       await a.save('there', snapshot({ sessionId: 'other', parentId: 'here' }));
       equal(await a.leafId('chat'), 'here', 'the leaf of the one');
@@ -52,14 +52,14 @@ export const lineage: Subject = {
       equal((await b.mustGet('one')).state?.custom, { n: 3 }, 'a state that was saved again, though it has a child');
     });
 
-    kit.test('a parent in a session is none of a snapshot without one, nor the other way round', async ({ a, b }) => {
+    kit.test('a snapshot with a session and one without are never parent and child', async ({ a, b }) => {
       await a.save('here', snapshot({ sessionId: 'chat', parentId: 'alone' }));
       await b.save('alone', snapshot({ parentId: 'here' }));
       equal((await a.mustGet('alone')).parentId, 'here', 'the parent');
       equal(await a.leafId('chat'), 'here', 'the leaf');
     });
 
-    kit.test('of racing saves that would close a circle together, one is refused', async ({ a, b }) => {
+    kit.test('one of several racing saves that together would make a cycle is refused', async ({ a, b }) => {
       for (let round = 0; round < 12; round++) {
         const ids = ['one', 'two', 'three', 'four'].slice(0, 2 + (round % 3)).map((id) => `${id} of ${round}`);
         const saves = ids.map((id, i) => {
@@ -75,7 +75,7 @@ export const lineage: Subject = {
       }
     });
 
-    kit.test('parentId and createdAt stay as first saved, whatever a rewrite says', async ({ a, b }) => {
+    kit.test('a rewrite can’t change parentId and createdAt', async ({ a, b }) => {
       await a.save('root', snapshot({ sessionId: 'chat', createdAt: second(1), status: 'pending' }));
       await a.save('turn', snapshot({ sessionId: 'chat', parentId: 'root', createdAt: second(2), status: 'pending' }));
       for (const parentId of ['elsewhere', 'turn', undefined]) {
@@ -107,7 +107,7 @@ export const lineage: Subject = {
       equal(await a.bySession('other'), undefined, 'the other session');
     });
 
-    kit.test('a rewrite that names no session leaves the snapshot in its own', async ({ a }) => {
+    kit.test('a rewrite without a session keeps the snapshot in its session', async ({ a }) => {
       await a.save('stamped', snapshot({ sessionId: 'chat', status: 'pending' }));
       const { sessionId: _, ...byState } = snapshot({ sessionId: 'by-state', status: 'pending' });
       await a.save('unstamped', byState);

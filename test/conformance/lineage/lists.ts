@@ -11,21 +11,21 @@ import { equal, refuses } from '../support/assertions.ts';
 import type { Kit, Subject } from '../support/kit.ts';
 import { second, snapshot } from '../support/snapshots.ts';
 
-/** All items, page by page. */
+/** Reads all items, page by page. */
 async function all<T>(limit: number, list: (options: PageOptions) => Promise<Page<T>>): Promise<T[]> {
   const items: T[] = [];
   let cursor: string | undefined;
   do {
     const page: Page<T> = await list({ limit, ...(cursor !== undefined && { cursor }) });
     assert.ok(page.items.length <= limit, `${page.items.length} items on a page of ${limit}`);
-    assert.ok(page.items.length > 0 || items.length === 0, 'a page without items after one that had a nextCursor');
+    assert.ok(page.items.length > 0 || items.length === 0, 'a page without items after a page with a nextCursor');
     items.push(...page.items);
     cursor = page.nextCursor;
   } while (cursor !== undefined);
   return items;
 }
 
-/** The session's snapshots in the order of their first saves, the sessions newest first, and pages of both. */
+/** Lists of a session's snapshots (in the order of their first saves) and of sessions (newest first), and their pages. */
 export const lists: Subject = {
   name: 'lists',
   usesNames: true,
@@ -44,7 +44,7 @@ export const lists: Subject = {
 };
 
 function snapshots(kit: Kit): void {
-  kit.test('a list of no session is refused', async ({ a }) => {
+  kit.test('a list without a session is refused', async ({ a }) => {
     const list = (a.store as Partial<SnapshotStore>).listSnapshots!.bind(a.store) as (options?: object) => unknown;
     for (const options of [undefined, {}, { sessionId: ' ' }]) {
       await refuses('INVALID_ARGUMENT', () => list(options));
@@ -78,7 +78,7 @@ function snapshots(kit: Kit): void {
     for (const handle of [a, b]) equal((await handle.listSnapshots({ sessionId: 'chat' })).items, expected, 'the list');
   });
 
-  kit.test('a session that is not there has an empty list; a sessionId that is none is refused', async ({ a }) => {
+  kit.test('a session that does not exist has an empty list; an invalid sessionId is refused', async ({ a }) => {
     const page = await a.listSnapshots({ sessionId: 'nothing' });
     equal([page.items, page.nextCursor], [[], undefined], 'the page');
     for (const sessionId of ['', ' ', 'x'.repeat(1025), 7, undefined]) {
@@ -152,10 +152,14 @@ function details(kit: Kit): void {
     await a.deleteSession('late');
     await a.deleteSession('chat');
     await b.save('one', turn(), { session: { ownerId: 'eve' } });
-    equal(await about(a), [{ ownerId: 'eve', agent: undefined, title: undefined }], 'of a session begun anew');
+    equal(
+      await about(a),
+      [{ ownerId: 'eve', agent: undefined, title: undefined }],
+      'of a session that was deleted and created again',
+    );
   });
 
-  kit.test('the sessions of one owner are listed apart, on pages of any size', async ({ a, b }) => {
+  kit.test('ownerId lists only the sessions of one owner, on pages of any size', async ({ a, b }) => {
     const owners = ['ada', 'eve', undefined, 'Ada', 'ada/../eve'];
     for (let i = 0; i < 15; i++) {
       const ownerId = owners[i % owners.length];
@@ -176,7 +180,7 @@ function details(kit: Kit): void {
     equal((await a.listSessions({ ownerId: 'bob' })).items, [], 'the sessions of another');
   });
 
-  kit.test('usage is the sum of the snapshots that are there', async ({ a, b }) => {
+  kit.test('usage is the sum of the existing snapshots', async ({ a, b }) => {
     const turn = (usage: unknown, parentId?: string): SessionSnapshotInput =>
       Object.assign(snapshot({ sessionId: 'chat', createdAt: second(0), ...(parentId && { parentId }) }), { usage });
     const sum = async (): Promise<unknown> => (await b.listSessions()).items[0]?.usage;
@@ -190,7 +194,7 @@ function details(kit: Kit): void {
     equal(await sum(), { inputTokens: 7 }, 'the sum after pruning');
   });
 
-  kit.test('usage has the largest summaryUsage of the snapshots beside the sum', async ({ a, b }) => {
+  kit.test('usage includes the largest summaryUsage of the snapshots', async ({ a, b }) => {
     const save = (id: string, parentId: string | undefined, usages: object): Promise<unknown> =>
       a.save(id, { ...snapshot({ sessionId: 'chat', ...(parentId && { parentId }) }), ...usages });
     const sum = async (): Promise<unknown> => (await b.listSessions()).items[0]?.usage;
@@ -203,7 +207,7 @@ function details(kit: Kit): void {
     equal(await sum(), { inputTokens: 210, outputTokens: 10, totalTokens: 1 }, 'the usage');
   });
 
-  kit.test('details that are none are refused before the mutator runs', async ({ a }) => {
+  kit.test('invalid details are refused before the mutator runs', async ({ a }) => {
     for (const session of ['ada', 7, { owner: 'ada' }, { ownerId: ' ' }, { title: 7 }, { agent: 'x'.repeat(1025) }]) {
       const options = { session: session as SessionDetails };
       await refuses('INVALID_ARGUMENT', () => a.save('one', () => assert.fail('the mutator ran'), options));
@@ -243,7 +247,7 @@ function pages(kit: Kit): void {
     equal([first.items.length, second.items.length, second.nextCursor], [100, 1, undefined], 'the pages');
   });
 
-  kit.test('what is saved between two pages neither hides nor repeats a snapshot', async ({ a, b }) => {
+  kit.test('a save between two pages neither hides nor repeats a snapshot', async ({ a, b }) => {
     for (const id of ['one', 'two', 'three']) await a.save(id, snapshot({ sessionId: 'chat' }));
     const first = await a.listSnapshots({ sessionId: 'chat', limit: 2 });
     await b.save('four', snapshot({ sessionId: 'chat' }));
@@ -275,7 +279,7 @@ function pages(kit: Kit): void {
     });
   }
 
-  kit.test('a limit or a cursor that is none is refused', async ({ a }) => {
+  kit.test('an invalid limit or cursor is refused', async ({ a }) => {
     await a.save('one', snapshot({ sessionId: 'chat' }));
     for (const limit of [0, -1, 1.5, 1001, Number.NaN, '5']) {
       await refuses('INVALID_ARGUMENT', () => a.listSnapshots({ sessionId: 'chat', limit: limit as number }));

@@ -4,7 +4,7 @@ import { equal, refuses } from '../support/assertions.ts';
 import type { Kit, Subject } from '../support/kit.ts';
 import { snapshot } from '../support/snapshots.ts';
 
-/** Looking up, the ways to name a snapshot, what a mutator may answer, and the errors. */
+/** Lookups, the ways to name a snapshot, the results of a mutator, and the errors. */
 export const lookups: Subject = {
   name: 'lookups and errors',
   usesNames: true,
@@ -26,22 +26,25 @@ function finding(kit: Kit): void {
     }
   });
 
-  kit.test('what is not there is undefined, and looking leaves nothing behind', async ({ a, b }) => {
+  kit.test('a lookup of missing data returns undefined and creates nothing', async ({ a, b }) => {
     equal(await a.byId('nothing'), undefined, 'by id');
     equal(await a.bySession('nothing'), undefined, 'by session');
     equal(await b.byId('nothing'), undefined, 'by id again');
     if (kit.capabilities.list) equal((await a.listSessions()).items, [], 'the sessions');
   });
 
-  kit.test('a session that only the state names is found; a snapshot without one is found by id', async ({ a }) => {
-    const { sessionId: _, ...unstamped } = snapshot({ sessionId: 'by-state' });
-    await a.save('stateful', unstamped);
-    await a.save('loner', snapshot());
-    equal(await a.leafId('by-state'), 'stateful', 'the leaf');
-    equal((await a.mustGet('loner')).snapshotId, 'loner', 'by id');
-  });
+  kit.test(
+    'a session that only the state names is found; a snapshot without a session is found by id',
+    async ({ a }) => {
+      const { sessionId: _, ...unstamped } = snapshot({ sessionId: 'by-state' });
+      await a.save('stateful', unstamped);
+      await a.save('loner', snapshot());
+      equal(await a.leafId('by-state'), 'stateful', 'the leaf');
+      equal((await a.mustGet('loner')).snapshotId, 'loner', 'by id');
+    },
+  );
 
-  kit.test('a lookup names exactly one of snapshotId and sessionId, and a real id', async ({ a }) => {
+  kit.test('a lookup needs exactly one of snapshotId and sessionId, and a valid id', async ({ a }) => {
     const bad: unknown[] = [
       {},
       { snapshotId: 'x', sessionId: 'y' },
@@ -66,20 +69,20 @@ function naming(kit: Kit): void {
     for (const id of ids) equal((await a.mustGet(id!)).snapshotId, id, 'the id in the snapshot');
   });
 
-  kit.test('an id in the answer counts when none is given, and only then', async ({ a }) => {
+  kit.test('an id in the mutator’s result is used only if no id is given', async ({ a }) => {
     equal(await a.save(undefined, { ...snapshot(), snapshotId: 'own' }), 'own', 'no id given');
     equal(await a.save('given', { ...snapshot(), snapshotId: 'other' }), 'given', 'an id given');
     equal((await a.mustGet('given')).snapshotId, 'given', 'the id in the snapshot');
     equal(await a.byId('other'), undefined, 'the id that the answer named');
   });
 
-  kit.test('an answer that names an existing snapshot rewrites it by the rules', async ({ a }) => {
+  kit.test('a result with the id of an existing snapshot is a rewrite, with the same rules', async ({ a }) => {
     await a.save('old', snapshot({ status: 'aborted' }));
     await refuses('FAILED_PRECONDITION', () => a.save(undefined, { ...snapshot(), snapshotId: 'old' }), 'old');
     equal((await a.mustGet('old')).status, 'aborted', 'the status');
   });
 
-  kit.test('an id that can’t be one is refused before the mutator runs', async ({ a }) => {
+  kit.test('an invalid id is refused before the mutator runs', async ({ a }) => {
     for (const id of ['', ' ', 'x'.repeat(1025), 7, null]) {
       const save = (): unknown => a.save(id as string, () => assert.fail('the mutator ran'));
       await refuses('INVALID_ARGUMENT', save);
@@ -88,7 +91,7 @@ function naming(kit: Kit): void {
 }
 
 function mutators(kit: Kit): void {
-  kit.test('a mutator gets undefined for a new snapshot, else the snapshot as it is', async ({ a, b }) => {
+  kit.test('a mutator gets undefined for a new snapshot, else the current snapshot', async ({ a, b }) => {
     const seen: unknown[] = [];
     const saved = snapshot({ sessionId: 'chat', custom: { n: 1 } });
     await a.save('one', (current) => (seen.push(current), saved));
@@ -107,7 +110,7 @@ function mutators(kit: Kit): void {
     equal(await a.save(undefined, () => null), null, 'the answer without an id');
   });
 
-  kit.test('what a mutator throws is thrown, and nothing is written', async ({ a }) => {
+  kit.test('an error of the mutator is thrown, and nothing is written', async ({ a }) => {
     await a.save('there', snapshot({ sessionId: 'chat' }));
     const mine = new Error('mine');
     const fail = (): never => {
@@ -119,7 +122,7 @@ function mutators(kit: Kit): void {
     equal(await a.leafId('chat'), 'there', 'the leaf');
   });
 
-  kit.test('an answer that is no snapshot is refused, and nothing is written', async ({ a }) => {
+  kit.test('a result that is not a snapshot is refused, and nothing is written', async ({ a }) => {
     const good = snapshot({ sessionId: 'chat' });
     const bad: unknown[] = [undefined, 'text', 7, true, [good], Promise.resolve(good), new Map()];
     bad.push(

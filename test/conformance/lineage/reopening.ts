@@ -5,11 +5,11 @@ import type { Kit, Stage, Subject } from '../support/kit.ts';
 import { message, second, snapshot } from '../support/snapshots.ts';
 import { VALUES } from '../support/value-corpus.ts';
 
-/** What is there after a restart, and what a closed store does. */
+/** The data after a restart, and the calls of a closed store. */
 export const reopening: Subject = {
   name: 'reopening and closing',
   usesNames: true,
-  // Of a foreign store that is not said to be durable, nothing is known.
+  // A foreign store without `durable` may or may not keep its data.
   isFor: (kit) => kit.capabilities.durable || !kit.isForeign,
   tests(kit) {
     restart(kit);
@@ -24,7 +24,7 @@ function turnsOf(kit: Kit): number {
   return kit.isBrief ? 30 : 70;
 }
 
-/** A few sessions: a long one with branches, rewrites and all values, one that runs, one with hostile names. */
+/** Saves a few sessions: a long one with branches, rewrites and all values, one that runs, one with hostile names. */
 async function fill(kit: Kit, { a, b }: Stage): Promise<void> {
   const turns = turnsOf(kit);
   for (let turn = 0; turn < turns; turn++) {
@@ -41,7 +41,7 @@ async function fill(kit: Kit, { a, b }: Stage): Promise<void> {
   await a.save('../é/\u0000', snapshot({ sessionId: 'chat/../\uD800' }));
 }
 
-/** All that can be read of what {@link fill} saved. */
+/** Reads everything that {@link fill} saved. */
 async function readAll(kit: Kit, handle: Handle): Promise<unknown[]> {
   const ids = [...Array.from({ length: turnsOf(kit) }, (_, turn) => `turn ${turn}`), 'running', '../é/\u0000'];
   const all: unknown[] = [];
@@ -56,7 +56,7 @@ async function readAll(kit: Kit, handle: Handle): Promise<unknown[]> {
 
 /** Closes both stores and runs `body` on a new one. */
 async function reopened(kit: Kit, { a, b, stores }: Stage, body: (again: Handle) => Promise<void>): Promise<void> {
-  if (!stores.reopen) throw new Error('what open() answers needs reopen()');
+  if (!stores.reopen) throw new Error('the stores that open() returns need reopen()');
   for (const store of new Set<SessionStore>([a.store, b.store])) await close(kit.handle(store));
   const again = kit.handle(await stores.reopen());
   try {
@@ -66,7 +66,7 @@ async function reopened(kit: Kit, { a, b, stores }: Stage, body: (again: Handle)
   }
 }
 
-/** A store foreign may have nothing to close. */
+/** A foreign store may have no close method. */
 async function close(handle: Handle): Promise<void> {
   if ('close' in handle.store) await handle.close();
 }
@@ -75,7 +75,7 @@ function restart(kit: Kit): void {
   kit.either(
     'durable',
     {
-      name: 'all that was saved is there after reopening, and the session goes on',
+      name: 'all saved data is there after reopening, and the session can be continued',
       body: async (stage) => {
         await fill(kit, stage);
         const before = await readAll(kit, stage.a);
@@ -103,7 +103,7 @@ function restart(kit: Kit): void {
 }
 
 function closingMidway(kit: Kit): void {
-  kit.test('saves that are under way when the store is closed are kept, or refused', async (stage) => {
+  kit.test('saves that run when the store is closed are kept or refused', async (stage) => {
     const ids = Array.from({ length: 20 }, (_, i) => `late ${i}`);
     const saves = ids.map((id) => stage.a.save(id, snapshot({ sessionId: id, custom: id })));
     await stage.a.close();
@@ -118,7 +118,7 @@ function closingMidway(kit: Kit): void {
 }
 
 function closing(kit: Kit): void {
-  kit.test('the store says what it is able to do, as the suite was told', async ({ a }) => {
+  kit.test('the store’s capabilities are those of the manifest', async ({ a }) => {
     equal((a.store as { capabilities?: unknown }).capabilities, kit.capabilities, 'the capabilities');
   });
 
@@ -147,19 +147,19 @@ function closing(kit: Kit): void {
     kit.test('closing ends the watchers', async (stage) => {
       const { a } = stage;
       await a.save('one', snapshot({ status: 'pending' }));
-      const told: unknown[] = [];
-      const end = a.watch('one', (news) => told.push(news.status));
-      await kit.eventually(() => told.length === 1, 'the first telling');
+      const received: unknown[] = [];
+      const end = a.watch('one', (news) => received.push(news.status));
+      await kit.eventually(() => received.length === 1, 'the first notification');
       await a.save('one', snapshot({ status: 'expired' }));
       await a.close();
-      const toldAtClose = told.length;
+      const receivedAtClose = received.length;
       await reopened(kit, stage, async (again) => {
-        let heard = false;
-        again.watch('one', (news) => (heard ||= news.status === 'completed'));
+        let isNotified = false;
+        again.watch('one', (news) => (isNotified ||= news.status === 'completed'));
         await again.save('one', snapshot({ status: 'completed' }));
-        await kit.eventually(() => heard, 'the telling of a new watcher');
+        await kit.eventually(() => isNotified, 'the notification of a new watcher');
       });
-      equal(told.length, toldAtClose, 'tellings after the end');
+      equal(received.length, receivedAtClose, 'notifications after the end');
       end();
     });
   }
@@ -171,13 +171,13 @@ function closing(kit: Kit): void {
   }
 }
 
-/** A state that no document or file of ordinary size holds. */
+/** A state that is too large for one document or one ordinary file. */
 function large(n: number): { n: number; lines: string[] } {
   return { n, lines: Array.from({ length: 4000 }, (_, i) => `line ${i} of ${n}: ${Math.sin(i + n)}`) };
 }
 
 function pruningRewritten(kit: Kit): void {
-  kit.test('what was written again reads as before once pruned and reopened, large states too', async (stage) => {
+  kit.test('rewritten snapshots, also with large states, are unchanged after pruning and reopening', async (stage) => {
     const { a, b } = stage;
     const sessions = ['chat', undefined];
     for (const sessionId of sessions) {
@@ -192,7 +192,7 @@ function pruningRewritten(kit: Kit): void {
         await (n % 2 === 0 ? a : b).save(`${sessionId} ${n}`, turn(n, parent));
       }
       await b.save(`${sessionId} 0`, (current) => ({ ...current!, state: turn(9).state! }));
-      // By the handle that saved it, and by the other.
+      // Rewrites by the handle that saved it, and by the other.
       for (const n of [0, 2, 3]) await a.save(`${sessionId} ${n}`, (current) => ({ ...current!, status: 'completed' }));
     }
     const ids = sessions.flatMap((session) => [0, 1, 2, 3, 4].map((n) => `${session} ${n}`));

@@ -5,29 +5,29 @@ import type { Handle } from '../support/handle.ts';
 import type { Kit, Subject } from '../support/kit.ts';
 import { snapshot } from '../support/snapshots.ts';
 
-/** Watches a snapshot and remembers what it was told. */
+/** Watches a snapshot and records the notifications. */
 class Watcher {
-  readonly told: SessionSnapshot[] = [];
+  readonly received: SessionSnapshot[] = [];
   readonly end: () => void;
 
   constructor(handle: Handle, snapshotId: string, onNews: (news: SessionSnapshot) => void = () => {}) {
     this.end = handle.watch(snapshotId, (news) => {
-      this.told.push(news);
+      this.received.push(news);
       onNews(news);
     });
   }
 
-  /** The statuses told, a repeated one once. */
+  /** The statuses of the notifications, each repeated status once. */
   get statuses(): (SnapshotStatus | undefined)[] {
-    return this.told.map((news) => news.status).filter((status, i, all) => i === 0 || status !== all[i - 1]);
+    return this.received.map((news) => news.status).filter((status, i, all) => i === 0 || status !== all[i - 1]);
   }
 
   get last(): SnapshotStatus | undefined {
-    return this.told.at(-1)?.status;
+    return this.received.at(-1)?.status;
   }
 }
 
-/** Statuses as they are told: soon, in order, each once, and no more than that. */
+/** Notifications of statuses: soon, in order, each once, and no others. */
 export const watchers: Subject = {
   name: 'watchers',
   tests(kit) {
@@ -45,29 +45,29 @@ export const watchers: Subject = {
 };
 
 function beginning(kit: Kit): void {
-  kit.test('a watcher is told the snapshot as it is, soon, but not while it subscribes', async ({ a }) => {
+  kit.test('a watcher gets the current snapshot soon, but not while it subscribes', async ({ a }) => {
     const saved = snapshot({ sessionId: 'chat', status: 'pending', custom: { n: 1 }, messages: 3 });
     await a.save('one', saved);
     const watcher = new Watcher(a, 'one');
-    equal(watcher.told, [], 'told inside the call');
-    await kit.eventually(() => watcher.told.length > 0, 'the first telling');
+    equal(watcher.received, [], 'notifications inside the call');
+    await kit.eventually(() => watcher.received.length > 0, 'the first notification');
     watcher.end();
-    equal(watcher.told, [{ ...saved, snapshotId: 'one' }], 'the notification');
+    equal(watcher.received, [{ ...saved, snapshotId: 'one' }], 'the notification');
   });
 
-  kit.test('a watcher of a snapshot that is not there yet is told its first save', async ({ a }) => {
+  kit.test('a watcher of a snapshot that does not exist yet gets its first save', async ({ a }) => {
     const [watcher, neighbour] = [new Watcher(a, 'one'), new Watcher(a, 'two')];
     await a.save('two', snapshot());
-    await kit.eventually(() => neighbour.told.length > 0, 'the telling of another watcher');
-    equal(watcher.told, [], 'told of nothing');
+    await kit.eventually(() => neighbour.received.length > 0, 'the notification of another watcher');
+    equal(watcher.received, [], 'notifications without a save');
     await a.save('one', snapshot({ status: 'pending' }));
-    await kit.eventually(() => watcher.told.length > 0, 'the first telling');
-    equal([watcher.last, watcher.told[0]?.snapshotId], ['pending', 'one'], 'the notification');
+    await kit.eventually(() => watcher.received.length > 0, 'the first notification');
+    equal([watcher.last, watcher.received[0]?.snapshotId], ['pending', 'one'], 'the notification');
     watcher.end();
     neighbour.end();
   });
 
-  kit.test('an id that is none is refused', async ({ a }) => {
+  kit.test('an invalid id is refused', async ({ a }) => {
     for (const id of ['', ' ', 'x'.repeat(1025), 7, undefined]) {
       await refuses('INVALID_ARGUMENT', () => a.watch(id as string, () => {}));
     }
@@ -75,45 +75,49 @@ function beginning(kit: Kit): void {
 }
 
 function statuses(kit: Kit): void {
-  kit.test('each status is told once and in order; other rewrites may be merged', async ({ a }) => {
+  kit.test('each status is delivered once and in order; other rewrites may be merged', async ({ a }) => {
     const history: SnapshotStatus[] = ['pending', 'pending', 'expired', 'pending', 'pending', 'completed', 'completed'];
     const early = new Watcher(a, 'one');
     for (const [n, status] of history.entries()) await a.save('one', snapshot({ status, custom: { n } }));
     await kit.eventually(() => early.last === 'completed', 'the last status');
     equal(early.statuses, ['pending', 'expired', 'pending', 'completed'], 'the statuses');
-    const revisions = early.told.map((news) => (news.state?.custom as { n: number } | undefined)?.n ?? -1);
+    const revisions = early.received.map((news) => (news.state?.custom as { n: number } | undefined)?.n ?? -1);
     equal(
       revisions,
       [...new Set(revisions)].toSorted((x, y) => x - y),
       'the notifications, in order and not twice',
     );
-    for (const [i, n] of revisions.entries()) equal(early.told[i]!.status, history[n], 'the status of a revision');
+    for (const [i, n] of revisions.entries()) equal(early.received[i]!.status, history[n], 'the status of a revision');
     early.end();
   });
 
-  kit.test('a watcher that comes later is told from where the snapshot is', async ({ a }) => {
+  kit.test('a later watcher begins with the current snapshot', async ({ a }) => {
     await a.save('one', snapshot({ status: 'pending' }));
     const first = new Watcher(a, 'one');
     await kit.eventually(() => first.last === 'pending', 'the first status');
     await a.save('one', snapshot({ status: 'failed' }));
     await kit.eventually(() => first.last === 'failed', 'the second status');
     const late = new Watcher(a, 'one');
-    await kit.eventually(() => late.told.length > 0, 'the first telling of the late one');
-    equal([late.statuses, first.told.length], [['failed'], 2], 'the late one is told, the first not again');
+    await kit.eventually(() => late.received.length > 0, 'the first notification of the late one');
+    equal(
+      [late.statuses, first.received.length],
+      [['failed'], 2],
+      'the late watcher gets the snapshot, the first one not again',
+    );
     first.end();
     late.end();
   });
 
-  kit.test('a save that was skipped, refused or failed is not told', async ({ a }) => {
+  kit.test('a save that is skipped, refused or fails notifies no watcher', async ({ a }) => {
     await a.save('one', snapshot({ status: 'aborted', custom: { n: 1 } }));
     const [watcher, sentinel] = [new Watcher(a, 'one'), new Watcher(a, 'two')];
-    await kit.eventually(() => watcher.told.length > 0, 'the first telling');
+    await kit.eventually(() => watcher.received.length > 0, 'the first notification');
     await a.save('one', () => null);
     await assert.rejects(a.save('one', snapshot({ status: 'completed' })));
     await assert.rejects(a.save('one', () => assert.fail('mine')));
     await a.save('two', snapshot());
-    await kit.eventually(() => sentinel.told.length > 0, 'the telling of another watcher');
-    equal(watcher.told.length, 1, 'tellings');
+    await kit.eventually(() => sentinel.received.length > 0, 'the notification of another watcher');
+    equal(watcher.received.length, 1, 'notifications');
     watcher.end();
     sentinel.end();
   });
@@ -123,7 +127,7 @@ function statuses(kit: Kit): void {
     const good = new Watcher(a, 'one');
     for (const status of ['pending', 'completed'] as const) {
       equal(await a.save('one', snapshot({ status })), 'one', 'the save');
-      await kit.eventually(() => good.last === status && bad.last === status, `the telling of ${status}`);
+      await kit.eventually(() => good.last === status && bad.last === status, `the notification of ${status}`);
     }
     equal((await b.mustGet('one')).status, 'completed', 'what was saved');
     equal(
@@ -132,20 +136,20 @@ function statuses(kit: Kit): void {
         ['pending', 'completed'],
         ['pending', 'completed'],
       ],
-      'what both were told',
+      'the notifications of both',
     );
     bad.end();
     good.end();
   });
 
   if (kit.capabilities.delete) {
-    kit.test('a deletion is not told; the snapshot that comes next under the id is', async ({ a }) => {
+    kit.test('a deletion notifies no watcher; the next snapshot with the same id does', async ({ a }) => {
       await a.save('one', snapshot({ sessionId: 'chat', status: 'completed' }));
       const watcher = new Watcher(a, 'one');
-      await kit.eventually(() => watcher.told.length > 0, 'the first telling');
+      await kit.eventually(() => watcher.received.length > 0, 'the first notification');
       await a.deleteSession('chat');
       await a.save('one', snapshot({ sessionId: 'chat', status: 'pending' }));
-      await kit.eventually(() => watcher.last === 'pending', 'the telling of the new one');
+      await kit.eventually(() => watcher.last === 'pending', 'the notification of the new one');
       equal(watcher.statuses, ['completed', 'pending'], 'the notification');
       watcher.end();
     });
@@ -154,18 +158,18 @@ function statuses(kit: Kit): void {
     for (const remover of removers) {
       const whose = remover === 'a' ? 'its own' : 'another';
       kit.test(
-        `who watches after ${whose} handle deleted the snapshot is not told of it, though others still watch`,
+        `a watcher that begins after ${whose} handle deleted the snapshot does not get it, even if others still watch`,
         async (stage) => {
           const { a } = stage;
           await a.save('one', snapshot({ sessionId: 'chat', status: 'aborted' }));
           const early = new Watcher(a, 'one');
-          await kit.eventually(() => early.last === 'aborted', 'the first telling');
+          await kit.eventually(() => early.last === 'aborted', 'the first notification');
           await stage[remover].deleteSession('chat');
           const late = new Watcher(a, 'one');
           await stage[remover].save('one', snapshot({ sessionId: 'chat', status: 'completed' }));
           await kit.eventually(
             () => [early, late].every(({ last }) => last === 'completed'),
-            'the telling of the new one',
+            'the notification of the new one',
           );
           equal([early.statuses, late.statuses], [['aborted', 'completed'], ['completed']], 'the notification');
           early.end();
@@ -177,15 +181,15 @@ function statuses(kit: Kit): void {
 }
 
 function ending(kit: Kit): void {
-  kit.test('nothing is told after the end, be it before or after the first telling', async ({ a }) => {
+  kit.test('an ended watcher gets nothing more, before or after the first notification', async ({ a }) => {
     await a.save('one', snapshot({ status: 'pending' }));
     const [never, once, witness] = [new Watcher(a, 'one'), new Watcher(a, 'one'), new Watcher(a, 'one')];
     never.end();
-    await kit.eventually(() => once.told.length > 0 && witness.told.length > 0, 'the first tellings');
+    await kit.eventually(() => once.received.length > 0 && witness.received.length > 0, 'the first notifications');
     once.end();
     await a.save('one', snapshot({ status: 'completed' }));
-    await kit.eventually(() => witness.last === 'completed', 'the telling of the witness');
-    equal([never.statuses, once.statuses], [[], ['pending']], 'what the ended ones were told');
+    await kit.eventually(() => witness.last === 'completed', 'the notification of the witness');
+    equal([never.statuses, once.statuses], [[], ['pending']], 'the notifications of the ended watchers');
     witness.end();
   });
 
@@ -199,30 +203,33 @@ function ending(kit: Kit): void {
       return watcher;
     });
     await a.save('one', snapshot({ status: 'pending' }));
-    await kit.eventually(() => order.length === 3, 'the telling of all three');
+    await kit.eventually(() => order.length === 3, 'the notification of all three');
     await a.save('one', snapshot({ status: 'aborted' }));
-    await kit.eventually(() => watching[2]!.last === 'aborted', 'the telling of the third');
+    await kit.eventually(() => watching[2]!.last === 'aborted', 'the notification of the third');
     equal(
-      watching.map((watcher) => watcher.told.length),
+      watching.map((watcher) => watcher.received.length),
       [1, 1, 2],
-      'tellings',
+      'notifications',
     );
     watching[2]!.end();
   });
 
-  kit.test('a watcher that another one ends is told nothing more', async ({ a }) => {
+  kit.test('a watcher that another watcher ends gets nothing more', async ({ a }) => {
     await a.save('one', snapshot({ status: 'pending' }));
-    let toldWhenEnded: number | undefined;
+    let receivedWhenEnded: number | undefined;
     const killer: Watcher = new Watcher(a, 'one', (news) => {
       if (news.status !== 'failed') return;
       victim.end();
-      toldWhenEnded = victim.told.length;
+      receivedWhenEnded = victim.received.length;
     });
     const [victim, witness] = [new Watcher(a, 'one'), new Watcher(a, 'one')];
-    await kit.eventually(() => [killer, victim, witness].every((one) => one.told.length > 0), 'the first tellings');
+    await kit.eventually(
+      () => [killer, victim, witness].every((one) => one.received.length > 0),
+      'the first notifications',
+    );
     await a.save('one', snapshot({ status: 'failed' }));
-    await kit.eventually(() => killer.last === 'failed' && witness.last === 'failed', 'the telling of the others');
-    equal(victim.told.length, toldWhenEnded, 'tellings of the ended one');
+    await kit.eventually(() => killer.last === 'failed' && witness.last === 'failed', 'the notification of the others');
+    equal(victim.received.length, receivedWhenEnded, 'notifications of the ended one');
     killer.end();
     witness.end();
   });
@@ -233,11 +240,14 @@ function ending(kit: Kit): void {
     const ends = [a.watch('one', count), a.watch('one', count)];
     const witness = new Watcher(a, 'one');
     await a.save('one', snapshot({ status: 'pending' }));
-    await kit.eventually(() => calls === 2 && witness.told.length > 0, 'both tellings');
+    await kit.eventually(() => calls === 2 && witness.received.length > 0, 'both notifications');
     ends[0]!();
     ends[0]!();
     await a.save('one', snapshot({ status: 'completed' }));
-    await kit.eventually(() => calls === 3 && witness.last === 'completed', 'the telling of the one that is left');
+    await kit.eventually(
+      () => calls === 3 && witness.last === 'completed',
+      'the notification of the remaining watcher',
+    );
     ends[1]!();
     witness.end();
   });
@@ -247,26 +257,26 @@ function otherHandle(kit: Kit): void {
   kit.either(
     'watchAcrossProcesses',
     {
-      name: 'a watcher hears what another handle saves',
+      name: 'a watcher gets the saves of another handle',
       body: async ({ a, b }) => {
         await b.save('one', snapshot({ status: 'pending' }));
         const watcher = new Watcher(a, 'one');
-        await kit.eventually(() => watcher.last === 'pending', 'the first telling');
+        await kit.eventually(() => watcher.last === 'pending', 'the first notification');
         await b.save('one', snapshot({ status: 'aborted' }));
-        await kit.eventually(() => watcher.last === 'aborted', 'the telling of the other handle’s save');
+        await kit.eventually(() => watcher.last === 'aborted', 'the notification of the other handle’s save');
         equal(watcher.statuses, ['pending', 'aborted'], 'the notification');
         watcher.end();
       },
     },
     {
-      name: 'a watcher hears what its own store object saves, and is told no wrong of others',
+      name: 'a watcher gets the saves of its own store object, and nothing false about others',
       body: async ({ a, b }) => {
         await b.save('one', snapshot({ status: 'pending' }));
         const watcher = new Watcher(a, 'one');
-        await kit.eventually(() => watcher.last === 'pending', 'the first telling');
+        await kit.eventually(() => watcher.last === 'pending', 'the first notification');
         await b.save('one', snapshot({ status: 'aborted' }));
         await a.save('one', snapshot({ status: 'aborted', custom: { last: true } }));
-        await kit.eventually(() => watcher.last === 'aborted', 'the telling of the last save');
+        await kit.eventually(() => watcher.last === 'aborted', 'the notification of the last save');
         equal(watcher.statuses, ['pending', 'aborted'], 'the notification');
         watcher.end();
       },

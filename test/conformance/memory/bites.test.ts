@@ -1,4 +1,4 @@
-/** The suite bites: it is run on stores that break one rule each. */
+/** Tests the suite itself: runs it on stores that break one rule each. */
 import { describe, expect, it } from 'vitest';
 import { InMemoryMemoryStore } from '../../../stores/in-memory/memory/in-memory-memory-store.ts';
 import { caughtBy, runSuite } from '../support/run-suite.ts';
@@ -24,7 +24,7 @@ function suiteOf(
 }
 
 describe('the suite of memory stores', () => {
-  it('passes the sound store from which the faulty ones are made', async () => {
+  it('passes the correct store from which the faulty ones are made', async () => {
     const results = await runSuite(
       suiteOf((options) => new InMemoryMemoryStore(options)),
       memoryStoreConformance,
@@ -33,7 +33,7 @@ describe('the suite of memory stores', () => {
     expect(results.filter((result) => 'error' in result)).toEqual([]);
   });
 
-  it('has at least 15 faults to catch', () => {
+  it('has at least 15 faulty stores', () => {
     expect(new Set(MEMORY_MUTANTS.map(({ fault }) => fault)).size).toBeGreaterThanOrEqual(15);
   });
 

@@ -26,9 +26,9 @@ const SUBJECTS: readonly MemorySubject[] = [
 ];
 
 /**
- * Defines the tests of the memory store contract for one store: call it at the top level of a test file.
+ * Defines the tests of the memory store contract for one store. Call it at the top level of a test file.
  *
- * @throws Error when there are no `describe` and `it`, neither given nor global.
+ * @throws Error if `runner` is missing and there are no global `describe` and `it`.
  *
  * @example
  * import { describe, it } from 'vitest';

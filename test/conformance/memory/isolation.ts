@@ -6,7 +6,7 @@ import { ADA, note, put, source } from './support/drafts.ts';
 import type { MemoryKit, MemorySubject } from './support/kit.ts';
 import { Random } from '../../support/random.ts';
 
-/** Scopes that look alike, hold each other's names, or look like paths and patterns. */
+/** Scopes that look alike, contain each other's names, or look like paths and patterns. */
 function hostileScopes(ids: readonly string[]): MemoryScopeId[] {
   const ofId = (id: string): MemoryScopeId[] => [
     { scope: 'user', appName: 'shop', userId: id },
@@ -47,7 +47,7 @@ export const isolation: MemorySubject = {
           [[id, i, scope]],
           'the memory',
         );
-        equal((await b.get(scope, ['same']))[0]?.['n'], i, 'the memory that has the same id in each scope');
+        equal((await b.get(scope, ['same']))[0]?.['n'], i, 'the memory with the same id in each scope');
         equal((await b.bySource(scope, id)).length, 1, 'the source');
         equal((await b.revisions(scope, id)).length, 1, 'the revisions');
         equal((await b.notes(scope, id)).notes, [{ kind: id, key: id, value: i }], 'the note');
@@ -72,7 +72,7 @@ export const isolation: MemorySubject = {
       });
     });
 
-    kit.test('ids that are joined to the same text are different ids', async ({ a, b }) => {
+    kit.test('ids that would join to the same text are different ids', async ({ a, b }) => {
       const pairs = Array.from(':/|,-_#.\u0000', (sign): [MemoryScopeId, MemoryScopeId] => [
         { scope: 'user', appName: `a${sign}b`, userId: 'c' },
         { scope: 'user', appName: 'a', userId: `b${sign}c` },
@@ -166,47 +166,50 @@ export const isolation: MemorySubject = {
   },
 };
 
-/** Every read is checked against what was written to that scope; the texts name other scopes. */
+/** Compares every read with the data that was written to its scope; the texts name other scopes. */
 function atRandom(kit: MemoryKit): void {
   const operations = kit.runs(10_000, 100_000);
-  kit.test(`${operations} operations in hostile scopes stay in theirs (seed ${kit.seed})`, async ({ a, b }) => {
-    const random = new Random(kit.seed);
-    const scopes = hostileScopes(
-      hostileOnes(
-        kit,
-        HOSTILE_IDS.filter((_, i) => i % 5 === kit.seed % 5),
-      ),
-    );
-    const expected = scopes.map(() => new Map<string, string>());
-    const ids = ['*', '..', 'a', 'A', '/', '\u00E9', 'e\u0301'];
-    for (let n = 0; n < operations; n++) {
-      const i = random.below(scopes.length);
-      const [scope, own, store, id] = [scopes[i]!, expected[i]!, random.pick([a, b]), random.pick(ids)];
-      const kind = random.next();
-      if (kind < 0.35) {
-        const text = `${n} of ${i}, not of ${JSON.stringify(random.pick(scopes))}`;
-        await store.commit(scope, [put(id, { text })]);
-        own.set(id, text);
-      } else if (kind < 0.4) {
-        await store.commit(scope, [{ op: 'remove', id }]);
-        own.delete(id);
-      } else if (kind < 0.42) {
-        await store.erase(scope);
-        own.clear();
-      } else if (kind < 0.7) {
-        const found = await store.get(scope, ids);
-        equal(
-          found.map((memory) => [memory.id, memory.text]),
-          ids.filter((one) => own.has(one)).map((one) => [one, own.get(one)]),
-          `get in ${show(scope)}`,
-        );
-      } else if (kind < 0.85) {
-        const { items } = await store.query(scope, { filter: { topics: ['said'] } });
-        equal(new Map(items.map(({ memory }) => [memory.id, memory.text])), own, `query in ${show(scope)}`);
-      } else {
-        const found = await store.bySource(scope, 'chat-1');
-        equal(found.length, own.size, `bySource in ${show(scope)}`);
+  kit.test(
+    `${operations} operations in hostile scopes change only their own scope (seed ${kit.seed})`,
+    async ({ a, b }) => {
+      const random = new Random(kit.seed);
+      const scopes = hostileScopes(
+        hostileOnes(
+          kit,
+          HOSTILE_IDS.filter((_, i) => i % 5 === kit.seed % 5),
+        ),
+      );
+      const expected = scopes.map(() => new Map<string, string>());
+      const ids = ['*', '..', 'a', 'A', '/', '\u00E9', 'e\u0301'];
+      for (let n = 0; n < operations; n++) {
+        const i = random.below(scopes.length);
+        const [scope, own, store, id] = [scopes[i]!, expected[i]!, random.pick([a, b]), random.pick(ids)];
+        const kind = random.next();
+        if (kind < 0.35) {
+          const text = `${n} of ${i}, not of ${JSON.stringify(random.pick(scopes))}`;
+          await store.commit(scope, [put(id, { text })]);
+          own.set(id, text);
+        } else if (kind < 0.4) {
+          await store.commit(scope, [{ op: 'remove', id }]);
+          own.delete(id);
+        } else if (kind < 0.42) {
+          await store.erase(scope);
+          own.clear();
+        } else if (kind < 0.7) {
+          const found = await store.get(scope, ids);
+          equal(
+            found.map((memory) => [memory.id, memory.text]),
+            ids.filter((one) => own.has(one)).map((one) => [one, own.get(one)]),
+            `get in ${show(scope)}`,
+          );
+        } else if (kind < 0.85) {
+          const { items } = await store.query(scope, { filter: { topics: ['said'] } });
+          equal(new Map(items.map(({ memory }) => [memory.id, memory.text])), own, `query in ${show(scope)}`);
+        } else {
+          const found = await store.bySource(scope, 'chat-1');
+          equal(found.length, own.size, `bySource in ${show(scope)}`);
+        }
       }
-    }
-  });
+    },
+  );
 }

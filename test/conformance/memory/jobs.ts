@@ -19,11 +19,11 @@ async function claim(
   return store.claimJob({ owner, leaseMs: LEASE_MS, now, ...(scope && { scope }) });
 }
 
-/** Jobs are handed out once, one of a scope at a time, and leave with the commit that they led to. */
+/** Each job is claimed by one worker, each scope has one running job, and a commit removes its job. */
 export const jobs: MemorySubject = {
   name: 'jobs',
   tests(kit) {
-    kit.test('a job is added once, claimed by one worker, and goes with its commit', async ({ next }) => {
+    kit.test('a job is added once, claimed by one worker, and removed by its commit', async ({ next }) => {
       equal(await add(next(), 'one', ADA, START), 'added', 'the first');
       equal(await add(next(), 'one', BOB, START + 1), 'known', 'the second');
       const job = await claim(next(), 'w', START + 5);
@@ -43,18 +43,18 @@ export const jobs: MemorySubject = {
       await refuses('ABORTED', () =>
         next().commit(ADA, [put('x')], { expectedRevision: 9, job: { id: 'one', owner: 'w' } }),
       );
-      equal(await next().get(ADA, ['x']), [], 'what was refused');
+      equal(await next().get(ADA, ['x']), [], 'the refused memory');
       equal((await next().notes(ADA, 'k')).notes, [], 'the note that was refused');
       equal(await next().commit(ADA, [put('x')], { job: { id: 'one', owner: 'w' } }), { revision: 1 }, 'the commit');
       equal((await next().listJobs()).items, [], 'the list after it');
       await refuses('ABORTED', () => next().commit(ADA, [put('y')], { job: { id: 'one', owner: 'w' } }), 'one');
       equal(await add(next(), 'one', ADA, START + 9), 'added', 'the same id again');
       await claim(next(), 'w', START + 9);
-      equal(await next().commit(ADA, [], { job: { id: 'one', owner: 'w' } }), { revision: 1 }, 'a commit of nothing');
+      equal(await next().commit(ADA, [], { job: { id: 'one', owner: 'w' } }), { revision: 1 }, 'an empty commit');
       equal((await next().listJobs()).items, [], 'the list at last');
     });
 
-    kit.test('a commit that keeps its job needs the job as well, and leaves it as it is', async ({ next }) => {
+    kit.test('a commit that keeps its job also needs the job, and does not change it', async ({ next }) => {
       await add(next(), 'one', ADA, START);
       const job = await claim(next(), 'w', START + 5);
       const commit = (id: string, owner = 'w') =>
@@ -77,7 +77,7 @@ export const jobs: MemorySubject = {
       );
     });
 
-    kit.test('one job of a scope runs at a time, in the order in which they were added', async ({ next }) => {
+    kit.test('the jobs of a scope run one at a time, in the order in which they were added', async ({ next }) => {
       for (const [i, id] of ['a9', 'b9', 'a1', 'b1'].entries())
         await add(next(), id, id.startsWith('a') ? ADA : BOB, START + i);
       const now = START + 10;
@@ -85,11 +85,11 @@ export const jobs: MemorySubject = {
       equal((await claim(next(), 'w2', now))?.id, 'b9', 'the second');
       equal(await claim(next(), 'w3', now), undefined, 'no third');
       await next().changeJob('a9', { owner: 'w1', to: 'waiting', dueAt: isoOf(now + 100), now });
-      equal(await claim(next(), 'w3', now), undefined, 'none while the first waits');
+      equal(await claim(next(), 'w3', now), undefined, 'no job while the first waits');
       equal((await claim(next(), 'w3', now + 100))?.id, 'a9', 'the first again');
       await next().changeJob('a9', { owner: 'w3', to: 'dead', error: 'no', now });
-      equal(await claim(next(), 'w3', now, BOB), undefined, 'none of the other scope');
-      equal(await claim(next(), 'w3', now, CAROL), undefined, 'none of a scope without jobs');
+      equal(await claim(next(), 'w3', now, BOB), undefined, 'no job of the other scope');
+      equal(await claim(next(), 'w3', now, CAROL), undefined, 'no job of a scope without jobs');
       equal((await next().listJobs({ scope: CAROL })).items, [], 'its list');
       equal((await claim(next(), 'w3', now, ADA))?.id, 'a1', 'the next one');
       equal(
@@ -99,7 +99,7 @@ export const jobs: MemorySubject = {
       );
     });
 
-    kit.test('a job waits for its time; of several the one that has been due longest comes first', async ({ next }) => {
+    kit.test('a job waits for its time; the job that has been due longest comes first', async ({ next }) => {
       const scope = (userId: string): MemoryScopeId => ({ scope: 'user', appName: 'shop', userId });
       await add(next(), 'late', scope('1'), START + 500);
       await add(next(), 'later', scope('2'), START + 900);
@@ -110,13 +110,13 @@ export const jobs: MemorySubject = {
       equal((await claim(next(), 'w', START + 950))?.id, 'later', 'third');
     });
 
-    kit.test('a lease is renewed, runs out, and is another worker’s then', async ({ next }) => {
+    kit.test('a lease is renewed, expires, and then another worker can take the job', async ({ next }) => {
       await add(next(), 'one', ADA, START);
       await claim(next(), 'w', START);
       await next().changeJob('one', { owner: 'w', to: 'renew', leaseMs: 5000, now: START + 900 });
       equal(await claim(next(), 'v', START + 5000), undefined, 'while the lease lasts');
       const taken = await claim(next(), 'v', START + 5900);
-      equal([taken?.id, taken?.attempts, taken?.owner], ['one', 2, 'v'], 'when it has run out');
+      equal([taken?.id, taken?.attempts, taken?.owner], ['one', 2, 'v'], 'when it has expired');
       for (const to of ['renew', 'waiting', 'dead', 'remove'] as const) {
         await refuses(
           'ABORTED',
@@ -161,7 +161,7 @@ export const jobs: MemorySubject = {
       equal(await add(next(), 'one', ADA, START, 9), 'known', 'a dead one');
     });
 
-    kit.test('lists have the oldest first, by state and scope, page by page', async ({ next }) => {
+    kit.test('jobs are listed oldest first, by state and scope, page by page', async ({ next }) => {
       for (let i = 0; i < 7; i++) await add(next(), `j${i}`, i % 2 === 0 ? ADA : BOB, START + i);
       await next().changeJob('j2', { owner: undefined, to: 'dead' });
       const all: string[] = [];
@@ -191,7 +191,7 @@ export const jobs: MemorySubject = {
 
     const count = kit.runs(20, 200);
     kit.test(
-      `${count} jobs of 5 scopes and 8 workers: each is committed once, one of a scope at a time`,
+      `${count} jobs of 5 scopes and 8 workers: each job is committed once, one at a time in each scope`,
       async ({ a, b }) => {
         const scopes = Array.from({ length: 5 }, (_, i): MemoryScopeId => ({
           scope: 'user',
@@ -236,7 +236,7 @@ export const jobs: MemorySubject = {
       },
     );
 
-    kit.test('of two commits for one job one is made', async ({ a, b }) => {
+    kit.test('only one of two commits for the same job succeeds', async ({ a, b }) => {
       await add(a, 'one', ADA, START);
       await claim(b, 'w', START);
       const job = { id: 'one', owner: 'w' };

@@ -3,11 +3,11 @@ import { equal } from '../support/assertions.ts';
 import { ADA, draft, isoOf, put, source, START } from './support/drafts.ts';
 import type { MemorySubject } from './support/kit.ts';
 
-/** What is put comes back, and so does what it was before. */
+/** Reads return the saved memories and their earlier revisions. */
 export const memories: MemorySubject = {
   name: 'memories',
   tests(kit) {
-    kit.test('a memory comes back as it was put, with its scope, revision and times', async ({ a, b }) => {
+    kit.test('a saved memory is returned unchanged, with its scope, revision and times', async ({ a, b }) => {
       equal(await a.get(ADA, ['seat']), [], 'before the first commit');
       const given = draft('seat', {
         data: { seat: 'window', nested: [[-0, null, ['\u0000', '\uD800', '😀']], { __proto__: 1, 'a.b/~': {} }] },
@@ -30,7 +30,7 @@ export const memories: MemorySubject = {
       equal((await b.get(ADA, ['seat']))[0]?.data, given.data, 'its data');
     });
 
-    kit.test('get answers in the order of the ids, and leaves out what is not there', async ({ a, b }) => {
+    kit.test('get returns memories in the order of the ids, and skips missing ones', async ({ a, b }) => {
       await a.commit(
         ADA,
         ['x', 'y', 'z'].map((id) => put(id)),
@@ -44,7 +44,7 @@ export const memories: MemorySubject = {
     });
 
     kit.test(
-      'each put raises the memory’s revision, keeps when it was created, and leaves the past as it was',
+      'each put raises the memory’s revision, keeps createdAt, and does not change earlier revisions',
       async ({ next }) => {
         const first = await next().commit(ADA, [put('seat', { text: 'window' })], { now: START });
         await next().commit(ADA, [put('seat', { text: 'aisle' }), put('meal')], { now: START + 1000 });
@@ -72,7 +72,7 @@ export const memories: MemorySubject = {
       },
     );
 
-    kit.test('a source finds the memories that it supports now or supported before', async ({ next }) => {
+    kit.test('bySource finds the memories that have the source now or had it before', async ({ next }) => {
       const both = [source('chat-1'), source('chat-2')];
       await next().commit(ADA, [
         put('one', { sources: both }),
@@ -97,7 +97,7 @@ export const memories: MemorySubject = {
       }
     });
 
-    kit.test('neither what was passed in nor what is handed out is the store’s own', async ({ a }) => {
+    kit.test('the store shares no object with its callers', async ({ a }) => {
       const given = draft('seat', { data: { seat: ['window'] } });
       const value = { list: [1] };
       await a.commit(ADA, [
@@ -115,7 +115,7 @@ export const memories: MemorySubject = {
           try {
             (thing as Record<string, unknown>)[key] = 'spoilt';
           } catch {
-            // It is frozen.
+            // The value is frozen.
           }
         }
       };
@@ -130,7 +130,7 @@ export const memories: MemorySubject = {
       equal((await a.listJobs()).items[0]?.input, { list: [1] }, 'the job');
     });
 
-    kit.test('what was committed outlives the store object', async ({ a, b, ...stores }) => {
+    kit.test('committed data outlives the store object', async ({ a, b, ...stores }) => {
       if (!stores.reopen) return;
       await a.commit(ADA, [put('seat', { text: 'window' }), { op: 'note', kind: 'summary', key: 'it', value: 's' }], {
         now: START,

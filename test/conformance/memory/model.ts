@@ -36,7 +36,7 @@ const operation: fc.Arbitrary<MemoryOperation> = fc.oneof(
   },
 );
 
-/** What an operation does to what: a commit has one for each. */
+/** Names the target of an operation. A commit has at most one operation for each target. */
 const subjectOf = (one: MemoryOperation): string =>
   one.op === 'note' ? `${one.kind} ${one.key}` : `${one.op} ${one.op === 'put' ? one.memory.id : one.id}`;
 
@@ -94,12 +94,12 @@ async function view(store: MemoryStore, scope: MemoryScopeId, since: number, asO
   };
 }
 
-/** Random commits, with every read checked against the reference store. */
+/** Random commits. Every read is compared with the reference store. */
 export const model: MemorySubject = {
   name: 'model',
   tests(kit) {
     const numRuns = kit.runs(60, 1000, 1);
-    kit.test(`${numRuns} random histories read as the reference store says (seed ${kit.seed})`, async () => {
+    kit.test(`${numRuns} random histories read the same as in the reference store (seed ${kit.seed})`, async () => {
       const steps = fc.array(step, { minLength: 3, maxLength: 14 });
       await forAll(steps, (tape) => kit.onStage((stage) => play(stage, tape)), { seed: kit.seed, numRuns });
     });

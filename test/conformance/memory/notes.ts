@@ -2,7 +2,7 @@ import { equal, refuses } from '../support/assertions.ts';
 import { ADA, note, put } from './support/drafts.ts';
 import type { MemorySubject } from './support/kit.ts';
 
-/** What belongs to a scope and is no memory. */
+/** Notes: data of a scope that is not a memory. */
 export const notes: MemorySubject = {
   name: 'notes',
   tests(kit) {
@@ -42,11 +42,11 @@ export const notes: MemorySubject = {
       await refuses('INVALID_ARGUMENT', () => a.commit(ADA, [note('n', 'large', 'é'.repeat(270_000))]), 'large');
     });
 
-    kit.test('a removal of a memory drops the derived notes, and no others', async ({ next }) => {
+    kit.test('the removal of a memory drops the derived notes, and no other notes', async ({ next }) => {
       const kinds = ['index', 'index/words', 'indexes', 'Index', 'profile', 'the index'];
       await next().commit(ADA, [put('one'), ...kinds.map((kind) => note(kind, 'x', 1))]);
       await next().commit(ADA, [{ op: 'remove', id: 'nothing' }]);
-      equal((await next().notes(ADA, 'index')).notes.length, 1, 'after a removal of nothing');
+      equal((await next().notes(ADA, 'index')).notes.length, 1, 'after the removal of a missing memory');
       await next().commit(ADA, [{ op: 'remove', id: 'one' }, note('index', 'fresh', 1)]);
       const left: string[] = [];
       for (const kind of kinds)

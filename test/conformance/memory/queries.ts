@@ -8,7 +8,7 @@ async function idsOf(store: MemoryStore, query?: MemoryQuery): Promise<string[]>
   return (await store.query(ADA, query)).items.map(({ memory }) => memory.id);
 }
 
-/** Finding memories: by filter, by time, by vector, by what changed. */
+/** Finds memories by filter, time, vector and changes. */
 export const queries: MemorySubject = {
   name: 'queries',
   tests(kit) {
@@ -21,7 +21,7 @@ export const queries: MemorySubject = {
 };
 
 function filters(kit: MemoryKit): void {
-  kit.test('a query answers what holds, what was updated last first, page by page', async ({ next }) => {
+  kit.test('a query returns the valid memories, last updated first, page by page', async ({ next }) => {
     for (const id of ['e', 'd', 'c', 'b', 'a']) await next().commit(ADA, [put(id)]);
     await next().commit(ADA, [put('d', { confidence: 1 })]);
     await next().commit(ADA, [put('old', { validTo: isoOf(START) }), put('expired', { expiresAt: isoOf(START) })]);
@@ -38,7 +38,7 @@ function filters(kit: MemoryKit): void {
     equal(await idsOf(next(), { k: 1 }), ['c'], 'one');
   });
 
-  kit.test('a filter asks for a kind, for topics, and for what does not hold any more', async ({ next }) => {
+  kit.test('a filter selects by kind, by topics, and includes invalid memories', async ({ next }) => {
     await next().commit(ADA, [
       put('fact', { topics: ['a', 'b'] }),
       put('way', { topics: ['b'], kind: 'procedural' }),
@@ -57,7 +57,7 @@ function filters(kit: MemoryKit): void {
 }
 
 function past(kit: MemoryKit): void {
-  kit.test('asOf answers each memory in its last revision until then', async ({ next }) => {
+  kit.test('asOf returns each memory in its last revision at that time', async ({ next }) => {
     const at = (i: number): number => START + i * 1000;
     await next().commit(ADA, [put('city', { text: 'Paris' })], { now: at(1) });
     await next().commit(ADA, [put('pet', { text: 'cat' })], { now: at(2) });
@@ -76,7 +76,7 @@ function past(kit: MemoryKit): void {
     equal(await texts(1), ['Paris'], 'after the first');
     equal(await texts(2.5), ['cat', 'Paris'], 'after the second');
     equal((await texts(3)).toSorted(), ['Rome', 'cat'], 'after the third');
-    equal((await texts(9, true)).toSorted(), ['Paris', 'Rome', 'cat'], 'with what does not hold');
+    equal((await texts(9, true)).toSorted(), ['Paris', 'Rome', 'cat'], 'with invalid memories');
     const first = await next().query(ADA, { asOf: isoOf(at(2)), k: 1 });
     const rest = await next().query(ADA, { asOf: isoOf(at(2)), k: 1, cursor: first.nextCursor! });
     equal(
@@ -89,7 +89,7 @@ function past(kit: MemoryKit): void {
 }
 
 function changes(kit: MemoryKit): void {
-  kit.test('changes are those of the content, in their order, and lead to the revision', async ({ next }) => {
+  kit.test('changes returns memories whose content changed, in order, and the revision', async ({ next }) => {
     equal(await next().changes(ADA, { since: 0 }), { revision: 0, changed: [], isReset: false }, 'nothing');
     for (const id of ['a', 'b', 'c', 'd']) await next().commit(ADA, [put(id)]);
     const { revision } = await next().commit(ADA, [
@@ -120,10 +120,14 @@ function changes(kit: MemoryKit): void {
     await next().commit(ADA, [{ op: 'remove', id: 'c' }]);
     equal(await since(7), { revision: 8, isReset: true, changed: ['b', 'd', 'a'] }, 'after a removal');
     equal(await since(8), { revision: 8, isReset: false, changed: [] }, 'after that');
-    equal(await since(99), { revision: 8, isReset: true, changed: ['b', 'd', 'a'] }, 'since a revision that never was');
+    equal(
+      await since(99),
+      { revision: 8, isReset: true, changed: ['b', 'd', 'a'] },
+      'since a revision that never existed',
+    );
   });
 
-  kit.test('each member of the content is a change of it', async ({ next }) => {
+  kit.test('a change of each member of the content is listed', async ({ next }) => {
     const members: Partial<MemoryDraft>[] = [
       { data: { seat: 'window' } },
       { schemaId: 'seat' },
@@ -147,7 +151,7 @@ function changes(kit: MemoryKit): void {
 }
 
 function vectors(kit: MemoryKit): void {
-  kit.test('a vector finds the nearest by cosine, of its own dimensions', async ({ next }) => {
+  kit.test('a vector finds the nearest memories by cosine, with the same number of dimensions', async ({ next }) => {
     await next().commit(ADA, [
       put('east', {}, [2, 0]),
       put('north', {}, [0, 0.5]),
@@ -180,7 +184,7 @@ function vectors(kit: MemoryKit): void {
     equal(await near({ vector: [0, 0, 1] }), [['deep', 0]], 'of three dimensions');
   });
 
-  kit.test('a vector stays while the text does, and goes with it', async ({ next }) => {
+  kit.test('a memory keeps its vector until its text changes', async ({ next }) => {
     await next().commit(ADA, [put('one', {}, [1, 0]), put('two', {}, [1, 0])]);
     await next().commit(ADA, [put('one', { confidence: 1 }), put('two', { text: 'other' })]);
     const found = await idsOf(next(), { vector: [1, 0] });
@@ -200,7 +204,7 @@ function vectors(kit: MemoryKit): void {
     );
   });
 
-  kit.test('asOf and a vector find what was near then', async ({ next }) => {
+  kit.test('asOf with a vector finds the memories that were near at that time', async ({ next }) => {
     await next().commit(ADA, [put('one', { text: 'x' }, [1, 0])], { now: START });
     await next().commit(ADA, [put('one', { text: 'y' }, [0, 1]), put('two', {}, [1, 0])], { now: START + 1000 });
     const { items } = await next().query(ADA, { vector: [1, 0], asOf: isoOf(START + 500) });

@@ -37,11 +37,11 @@ const BAD_DRAFTS: readonly [string, Partial<Record<keyof MemoryDraft, unknown>>]
   ['too many bytes', { data: 'x'.repeat(300_000) }],
 ];
 
-/** What can't be done is refused with a sentence, before anything is written. */
+/** Invalid calls are refused with a message, before anything is written. */
 export const refusals: MemorySubject = {
   name: 'refusals',
   tests(kit) {
-    kit.test('what names no scope is refused by every method', async ({ a }) => {
+    kit.test('every method refuses an invalid scope', async ({ a }) => {
       await each(
         BAD_SCOPES,
         (scope) => JSON.stringify(scope) ?? 'undefined',
@@ -65,7 +65,7 @@ export const refusals: MemorySubject = {
       equal((await a.listScopes()).items, [], 'the scopes');
     });
 
-    kit.test('what is no memory, no note and no operation is refused, and nothing is written', async ({ a }) => {
+    kit.test('invalid memories, notes and operations are refused, and nothing is written', async ({ a }) => {
       const one = draft('one');
       await each(
         BAD_DRAFTS,
@@ -98,7 +98,7 @@ export const refusals: MemorySubject = {
       equal(await a.revision(ADA), 0, 'the revision');
     });
 
-    kit.test('limits, cursors and times that make no sense are refused', async ({ a }) => {
+    kit.test('invalid limits, cursors and times are refused', async ({ a }) => {
       const calls = [
         () =>
           a.get(
@@ -131,7 +131,7 @@ export const refusals: MemorySubject = {
       for (const call of calls) await refuses('INVALID_ARGUMENT', call);
     });
 
-    kit.test('a closed store is refused', async ({ a, b }) => {
+    kit.test('a closed store refuses every call', async ({ a, b }) => {
       await a.close();
       await a.close();
       await refuses('FAILED_PRECONDITION', () => a.get(ADA, ['x']));

@@ -10,7 +10,7 @@ function partsOf<T>(items: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));
 }
 
-/** The bytes that the backend holds hold no text that was removed. */
+/** Asserts that the bytes of the backend contain no removed text. */
 async function assertGone(stage: MemoryStage, texts: readonly string[]): Promise<void> {
   const bytes = await stage.dump?.();
   for (const text of texts) {
@@ -34,7 +34,7 @@ async function fill(stage: MemoryStage, vector: readonly number[] | undefined): 
   await next().commit(ADA, [put('seat', { text: 'CANARY-second', validTo: isoOf(START) })]);
 }
 
-/** How many memories each method reads that can read those of {@link fillMany}. */
+/** Counts the memories of {@link fillMany} that each reading method returns. */
 async function countAll(
   store: MemoryStore,
   ids: readonly string[],
@@ -79,7 +79,7 @@ async function fillMany(
   );
 }
 
-/** What is removed leaves nothing. */
+/** Removed data leaves no trace. */
 export const removal: MemorySubject = {
   name: 'removal',
   tests(kit) {
@@ -111,12 +111,12 @@ export const removal: MemorySubject = {
       await assertGone(stage, ['CANARY']);
       await next().commit(ADA, [put('seat', { text: 'new' })], { now: START + 5000 });
       const [again] = await next().get(ADA, ['seat']);
-      equal([again?.revision, again?.createdAt], [1, isoOf(START + 5000)], 'one of the same id');
+      equal([again?.revision, again?.createdAt], [1, isoOf(START + 5000)], 'a new memory with the same id');
       equal((await next().revisions(ADA, 'seat')).length, 1, 'its revisions');
       if (vector) equal((await next().query(ADA, { vector })).items.length, 1, 'and no vector');
     });
 
-    kit.test('a memory that one commit removes and puts begins anew', async (stage) => {
+    kit.test('a memory that one commit removes and puts restarts at revision 1', async (stage) => {
       const { next } = stage;
       await fill(stage, vector);
       const before = await next().revision(ADA);
@@ -140,7 +140,7 @@ export const removal: MemorySubject = {
       await assertGone(stage, ['CANARY']);
     });
 
-    kit.test('a memory with many revisions goes with all of them', async (stage) => {
+    kit.test('a memory with many revisions is removed with all of them', async (stage) => {
       const { next } = stage;
       for (let i = 0; i < 12; i++) await next().commit(ADA, [put('seat', { text: `CANARY-${i}` })]);
       await next().commit(ADA, [{ op: 'remove', id: 'seat' }]);
@@ -148,7 +148,7 @@ export const removal: MemorySubject = {
       await assertGone(stage, ['CANARY']);
     });
 
-    kit.test(`memories that are removed from among many leave no byte (seed ${kit.seed})`, async (stage) => {
+    kit.test(`memories that are removed from a large scope leave no byte (seed ${kit.seed})`, async (stage) => {
       const { next } = stage;
       const random = new Random(kit.seed);
       const ids = Array.from({ length: 120 }, (_, i) => `m${i}`);
@@ -196,7 +196,7 @@ export const removal: MemorySubject = {
       await assertGone(stage, ['CANARY']);
     });
 
-    kit.test('an erased scope is empty, tells what it held, and its revision goes on', async (stage) => {
+    kit.test('an erased scope is empty, the counts are returned, and its revision rises', async (stage) => {
       const { next } = stage;
       await fill(stage, vector);
       await next().commit(BOB, [put('seat', { text: 'KEPT-bob' })]);
@@ -249,7 +249,7 @@ export const removal: MemorySubject = {
     });
 
     kit.test(
-      'a source is found by its exact id, also of memories that have expired or do not hold',
+      'a source is found by its exact id, also for memories that have expired or are not valid',
       async ({ next }) => {
         await next().commit(ADA, [
           put('expired', { sources: [source('Chat')], expiresAt: isoOf(START) }),
@@ -266,7 +266,7 @@ export const removal: MemorySubject = {
     );
 
     kit.test(
-      'after the revision of an erasure no method reads what was erased, while it runs or later',
+      'from the revision of an erasure on, no method reads erased data, even while the erasure runs',
       async (stage) => {
         const ids = Array.from({ length: 30 }, (_, i) => `m${i}`);
         const all = { get: 30, last: 30, past: 30, near: vector ? 30 : 0, revisions: 2, bySource: 30, changes: 30 };
@@ -282,7 +282,7 @@ export const removal: MemorySubject = {
           });
           const reading = async (): Promise<void> => {
             for (; erasure.isRunning; await setImmediate()) {
-              // Read first: these reads begin when the scope has this revision.
+              // Reads the revision first, so that the reads below begin at this revision or later.
               const revision = await reader.revision(ADA);
               const counts = await countAll(reader, ids, vector);
               if (revision > before) equal(counts, none, 'while it runs');
@@ -294,7 +294,7 @@ export const removal: MemorySubject = {
       },
     );
 
-    kit.test('a sweep removes what has expired, in all scopes', async (stage) => {
+    kit.test('a sweep removes expired memories in all scopes', async (stage) => {
       const { next } = stage;
       const expiresAt = isoOf(START + 1000);
       await next().commit(ADA, [

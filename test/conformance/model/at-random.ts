@@ -6,7 +6,7 @@ import type { Kit, Subject } from '../support/kit.ts';
 import { snapshot } from '../support/snapshots.ts';
 import { VALUES } from '../support/value-corpus.ts';
 
-/** Names that are put together from hostile ones, and from what is special to one store or another. */
+/** Names that combine hostile names and characters with a special meaning in some store. */
 const name = fc
   .array(
     fc.oneof(
@@ -19,7 +19,7 @@ const name = fc
   .map((pieces) => pieces.join(''))
   .filter((text) => text.trim() !== '');
 
-/** Values with such names as keys. As they were parsed: whatever is no JSON has its own tests. */
+/** JSON values with such names as keys. Values that are not JSON have their own tests. */
 const value = fc
   .letrec((tie) => ({
     tree: fc.oneof(
@@ -32,10 +32,10 @@ const value = fc
   }))
   .tree.map((tree) => JSON.parse(JSON.stringify(tree)) as unknown);
 
-/** So many snapshots at once, or in one session. */
+/** The number of snapshots at once, or in one session. */
 const GROUP = 50;
 
-/** Names and values at random. */
+/** Random names and values. */
 export const atRandom: Subject = {
   name: 'at random',
   tests(kit) {
@@ -92,7 +92,7 @@ function prefixes(kit: Kit): void {
 function values(kit: Kit): void {
   const runs = kit.runs(50, 10_000);
   kit.test(
-    `values: ${runs} random values with hostile keys come back, each a change of the one before (seed ${kit.seed})`,
+    `values: ${runs} random values with hostile keys come back, each as a change of the previous one (seed ${kit.seed})`,
     async ({ a, b }) => {
       const customs = sample(kit, value, runs);
       for (const [i, custom] of customs.entries()) {

@@ -3,7 +3,7 @@ import { Player } from '../support/player.ts';
 import type { Stage, Subject } from '../support/kit.ts';
 import { tapes, type Operation } from '../support/tape.ts';
 
-/** Any sequence of operations does to the store what it does to the reference model. */
+/** A random sequence of operations has the same results in the store and in the reference model. */
 export const model: Subject = {
   name: 'model',
   tests(kit) {
@@ -23,7 +23,7 @@ export const model: Subject = {
   },
 };
 
-/** The handles of one tenant, or of three whose prefixes are easily confused. */
+/** The handles of one tenant, or of three tenants whose prefixes are easily confused. */
 function callers({ a, b }: Stage, isShared: boolean): [Stage['a'], Stage['b']][] {
   if (!isShared) return [[a, b]];
   return ['tenant', 'Tenant', '../tenant'].map((tenant) => [a.as(tenant), b.as(tenant)]);

@@ -1,6 +1,6 @@
 /**
- * What a store must do, in the fewest and plainest lines: one tenant's snapshots in a list, searched from end to end. It shares no code
- * with the stores, so that the two agree only where both are right.
+ * The contract in the simplest code: one tenant's snapshots in a list, which is searched from end to end. It shares no code with the
+ * stores, so that the two agree only if both are right.
  */
 import assert from 'node:assert/strict';
 import type {
@@ -14,7 +14,7 @@ import type {
   UsageSum,
 } from '../../../src/store/contract.ts';
 
-/** The snapshot's id, `null` when the mutator skipped, or the statuses that the refusal may have. */
+/** The snapshot's id, `null` if the mutator skipped, or the allowed statuses of the refusal. */
 export type SaveOutcome = { id: string | null } | { refused: string[] };
 
 interface Row {
@@ -25,7 +25,7 @@ interface Row {
 export class ReferenceModel {
   /** In the order of the first saves. */
   #rows: Row[] = [];
-  /** Of each session when it was written last; the one written last at the end. */
+  /** The time of each session's last write; the last written session at the end. */
   #lastWrites: { session: string; at: string }[] = [];
   readonly #details = new Map<string, SessionDetails>();
 
@@ -68,13 +68,13 @@ export class ReferenceModel {
     return this.#rowsOf(session).map(({ snapshot: { state: _state, ...metadata } }) => structuredClone(metadata));
   }
 
-  /** The one written last first. */
+  /** The sessions, last written first. */
   sessions(): SessionSummary[] {
     const existing = this.#lastWrites.filter(({ session }) => this.#rowsOf(session).length > 0);
     return existing.toReversed().map(({ session, at }) => this.#summary(session, at));
   }
 
-  /** Answers how many snapshots went. */
+  /** Returns the number of removed snapshots. */
   deleteSession(session: string): number {
     const before = this.#rows.length;
     this.#rows = this.#rows.filter((row) => row.session !== session);
@@ -188,14 +188,17 @@ export class ReferenceModel {
       this.#rowsOf(session).filter((row) => row.snapshot.status !== 'pending' && (!near.has(row) || isOld(row))),
     );
     for (const leaf of leaves) for (const row of this.#continuation(leaf)) doomed.delete(row);
-    // What stays and is no leaf must not become one.
+    // A remaining snapshot that is not a leaf must not become a leaf.
     for (let orphaned: Row | undefined; (orphaned = this.#wouldBeLeaf(session, doomed));) {
       doomed.delete(this.#children(orphaned).at(-1)!);
     }
     return doomed;
   }
 
-  /** Of a leaf that has not completed: it, the nearest completed snapshot, which its session continues from, and those between. */
+  /**
+   * For a leaf that is not completed: the leaf, the nearest completed ancestor (from which the session continues), and the snapshots
+   * between.
+   */
   #continuation(leaf: Row): Row[] {
     if (leaf.snapshot.status === undefined || leaf.snapshot.status === 'completed') return [];
     const path = this.#path(leaf);

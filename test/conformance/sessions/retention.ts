@@ -10,12 +10,12 @@ import { forAll } from '../support/for-all.ts';
 
 const HOUR = 3_600_000;
 
-/** An instant so many hours ago. */
+/** Returns the time some hours ago. */
 export function hoursAgo(hours: number): string {
   return new Date(Date.now() - hours * HOUR).toISOString();
 }
 
-/** Deleting a session, and pruning: what goes goes whole, what stays reads as before. */
+/** Deleting and pruning: removed data is removed completely, and the remaining data does not change. */
 export const retention: Subject = {
   name: 'deleting and pruning',
   tests(kit) {
@@ -30,7 +30,7 @@ export const retention: Subject = {
 };
 
 function deletion(kit: Kit): void {
-  kit.test('a deleted session is gone whole, and no other is touched', async ({ a, b }) => {
+  kit.test('a deleted session is removed completely, and no other session changes', async ({ a, b }) => {
     for (const session of ['gone', 'kept']) {
       await a.save(`${session} root`, snapshot({ sessionId: session, messages: 50 }));
       for (const n of [1, 2]) {
@@ -59,7 +59,7 @@ function deletion(kit: Kit): void {
     }
   });
 
-  kit.test('deleting what is not there answers zeros; a deleted id can be used again', async ({ a, b }) => {
+  kit.test('deleting a session that does not exist returns zeros; a deleted id can be used again', async ({ a, b }) => {
     const { snapshots, shards } = await a.deleteSession('nothing');
     equal([snapshots, shards], [0, 0], 'no such session');
     await a.save('one', snapshot({ sessionId: 'chat', status: 'aborted', custom: { n: 1 } }));
@@ -71,7 +71,7 @@ function deletion(kit: Kit): void {
     for (const id of ['', ' ', 7]) await refuses('INVALID_ARGUMENT', () => a.deleteSession(id as string));
   });
 
-  kit.test('a deletion that expects a leaf deletes nothing of a session that has another one', async ({ a, b }) => {
+  kit.test('a deletion that expects a leaf deletes nothing if the session has another leaf', async ({ a, b }) => {
     if (!kit.capabilities.compareLeaf) return;
     await a.save('one', snapshot({ sessionId: 'chat' }));
     await b.save('two', snapshot({ sessionId: 'chat', parentId: 'one' }));
@@ -87,7 +87,7 @@ function deletion(kit: Kit): void {
 
 function pruning(kit: Kit): void {
   kit.test(
-    'maxChainLength keeps the newest of every path; branches keep the ancestors they share',
+    'maxChainLength keeps the newest snapshots of every path; branches keep their shared ancestors',
     async ({ a, b }) => {
       const parents = { r: undefined, s: 'r', t: 's', u: 't', v: 's', w: 'v' };
       for (const [id, parentId] of Object.entries(parents)) {
@@ -101,7 +101,7 @@ function pruning(kit: Kit): void {
     },
   );
 
-  kit.test('maxAgeMs takes the old, but no leaf and nothing that runs', async ({ a }) => {
+  kit.test('maxAgeMs removes old snapshots, but no leaf and no running snapshot', async ({ a }) => {
     const ages = { old: 9, running: 8, older: 7, leaf: 6 };
     const ids = Object.keys(ages);
     for (const [i, [id, age]] of Object.entries(ages).entries()) {
@@ -109,14 +109,14 @@ function pruning(kit: Kit): void {
       const parentId = i === 0 ? {} : { parentId: ids[i - 1]! };
       await a.save(id, snapshot({ sessionId: 'chat', createdAt: hoursAgo(age), status, ...parentId }));
     }
-    // `older` stays as well: without it `running` would be a leaf.
+    // `older` also stays, because without it `running` would be a leaf.
     equal((await a.prune({ maxAgeMs: 3 * HOUR })).snapshots, 1, 'pruned snapshots');
     equal(await a.byId('old'), undefined, 'the old one');
     for (const id of ids.slice(1)) await a.mustGet(id);
   });
 
   kit.test(
-    'a leaf that has not completed keeps the nearest completed snapshot before it, and those between',
+    'a leaf that is not completed keeps its nearest completed ancestor, and the snapshots between',
     async ({ a, b }) => {
       for (const status of STATUSES.filter((one) => one !== 'completed')) {
         for (const [rule, policy] of Object.entries({ age: { maxAgeMs: HOUR }, chain: { maxChainLength: 1 } })) {
@@ -143,7 +143,7 @@ function pruning(kit: Kit): void {
   );
 
   kit.test(
-    'a session without a completed turn keeps the path of its latest turn, so that it can begin anew',
+    'a session without a completed turn keeps the path of its latest turn, so that it can start again',
     async ({ a }) => {
       await a.save('first', snapshot({ sessionId: 'chat', status: 'aborted' }));
       await a.save('second', snapshot({ sessionId: 'chat', status: 'failed', parentId: 'first' }));
@@ -154,7 +154,7 @@ function pruning(kit: Kit): void {
     },
   );
 
-  kit.test('idleMs takes whole sessions, but none that runs', async ({ a, b }) => {
+  kit.test('idleMs removes whole sessions, but no running session', async ({ a, b }) => {
     for (const [id, age] of Object.entries({ idle: 5, active: 1, running: 9 })) {
       const status = id === 'running' ? 'pending' : 'completed';
       await a.save(id, snapshot({ sessionId: id, createdAt: hoursAgo(20), updatedAt: hoursAgo(age), status }));
@@ -165,7 +165,7 @@ function pruning(kit: Kit): void {
     for (const id of ['active', 'running']) equal(await b.leafId(id), id, id);
   });
 
-  kit.test('of one session alone: the others stay as they are', async ({ a, b }) => {
+  kit.test('with sessionId, only this session is pruned', async ({ a, b }) => {
     for (const session of ['x', 'y']) {
       for (const n of [0, 1, 2]) {
         const parent = n === 0 ? {} : { parentId: `${session} ${n - 1}` };
@@ -183,7 +183,7 @@ function pruning(kit: Kit): void {
     await refuses('INVALID_ARGUMENT', () => a.prune(policy, { sessionId: ' ' }));
   });
 
-  kit.test('a policy that is none is refused, and removes nothing', async ({ a }) => {
+  kit.test('an invalid policy is refused, and removes nothing', async ({ a }) => {
     await a.save('one', snapshot({ sessionId: 'chat', createdAt: hoursAgo(9) }));
     const bad: unknown[] = [
       {},
@@ -199,7 +199,7 @@ function pruning(kit: Kit): void {
   });
 
   const random = kit.property(60, 2000);
-  const name = `of ${random.numRuns} random sessions a dry run says what pruning does, and what stays reads as before (seed ${random.seed})`;
+  const name = `of ${random.numRuns} random sessions a dry run reports what pruning does, and the remaining data does not change (seed ${random.seed})`;
   kit.test(name, async () => {
     await forAll(
       fc.tuple(forest, policies),
@@ -254,7 +254,7 @@ async function prunes(kit: Kit, { a, b }: Stage, nodes: Forest, policy: PrunePol
   for (const handle of [a, b]) await agree(kit, handle, model, ids, 'after pruning');
 }
 
-/** Every snapshot, both sessions and their lists are as the model says. */
+/** Compares every snapshot, both sessions and their lists with the model. */
 async function agree(
   kit: Kit,
   handle: Handle,

@@ -19,7 +19,7 @@ const APP: ScopeId = { scope: 'app', appName: 'shop' };
 const ADA: ScopeId = { scope: 'user', appName: 'shop', userId: 'ada' };
 const EVE: ScopeId = { scope: 'user', appName: 'shop', userId: 'eve' };
 
-/** Records that sessions have in common, changed with the snapshots. */
+/** Records that sessions share and that change with the snapshots. */
 export const scopes: Subject = {
   name: 'scopes',
   isFor: (kit) => !kit.isForeign,
@@ -50,7 +50,7 @@ function changing(id: ScopeId, change: unknown): ScopeChange {
 }
 
 function without(kit: Kit): void {
-  kit.test('a store that keeps no scopes refuses a save that names some, and saves nothing', async ({ a, b }) => {
+  kit.test('a store without scopes refuses a save with scopes, and saves nothing', async ({ a, b }) => {
     const save = (): unknown =>
       a.save('one', () => assert.fail('the mutator ran'), { scopes: [put(ADA, { theme: 'dark' })] });
     await refuses('FAILED_PRECONDITION', save, 'scopes');
@@ -60,7 +60,7 @@ function without(kit: Kit): void {
 }
 
 function changes(kit: Kit): void {
-  kit.test('a record is empty at first, and changes with the snapshot that it is saved with', async ({ a, b }) => {
+  kit.test('a record is empty at first, and changes together with a snapshot', async ({ a, b }) => {
     equal(await a.readScopes([ADA, APP]), [{}, {}], 'before the first save');
     equal(await a.readScopes([]), [], 'no scopes');
     const saved = await a.save('one', snapshot({ sessionId: 'chat' }), {
@@ -79,7 +79,7 @@ function changes(kit: Kit): void {
   });
 
   kit.test(
-    'a change gets the record as it is, leaves it by undefined, removes it by an empty one',
+    'a change gets the current record, keeps it with undefined, removes it with an empty record',
     async ({ a, b }) => {
       const seen: unknown[] = [];
       const noting = (answer: ScopeRecord | undefined): ScopeChange =>
@@ -97,7 +97,7 @@ function changes(kit: Kit): void {
   );
 
   kit.test(
-    'what names no record, names one twice or is no change is refused before the mutator runs',
+    'an invalid record id, a repeated record id and an invalid change are refused before the mutator runs',
     async ({ a }) => {
       const noIds = [
         undefined,
@@ -132,7 +132,7 @@ async function refusesBefore(handle: Handle, list: readonly ScopeChange[]): Prom
   await refuses('INVALID_ARGUMENT', save);
 }
 
-/** A session whose leaf is `two`, and records that have something in them. */
+/** Saves a session with the leaf `two`, and records that are not empty. */
 async function begin({ a }: Stage): Promise<void> {
   await a.save('one', snapshot({ sessionId: 'chat' }), { scopes: [put(ADA, { n: 1 }), put(APP, { n: 1 })] });
   await a.save('two', snapshot({ sessionId: 'chat', parentId: 'one' }));
@@ -176,7 +176,7 @@ function allOrNothing(kit: Kit): void {
   });
 
   if (kit.capabilities.compareLeaf) {
-    kit.test('a save that lost against another turn changes no record', async (stage) => {
+    kit.test('a save that loses to another turn changes no record', async (stage) => {
       await begin(stage);
       for (const expectedLeafId of ['one', null]) {
         const save = (): unknown => stage.b.save('three', three, { expectedLeafId, scopes: all });
@@ -188,25 +188,28 @@ function allOrNothing(kit: Kit): void {
     });
   }
 
-  kit.test('a change that throws or answers no record saves nothing, whichever of several it is', async (stage) => {
-    await begin(stage);
-    const mine = new Error('mine');
-    const throwing = changing(EVE, () => {
-      throw mine;
-    });
-    for (const list of [
-      [throwing, increment(ADA)],
-      [increment(ADA), throwing],
-    ]) {
-      await assert.rejects(stage.a.save('three', three, { scopes: list }), (error) => error === mine);
-      await isAsBegun(stage, 'a change that throws');
-    }
-    for (const answer of [null, 7, 'text', [], new Map(), Promise.resolve({ n: 2 })]) {
-      const list = [increment(ADA), changing(EVE, () => answer)];
-      await refuses('INVALID_ARGUMENT', () => stage.b.save('three', three, { scopes: list }), 'eve');
-      await isAsBegun(stage, 'no record');
-    }
-  });
+  kit.test(
+    'a change that throws or does not return a record saves nothing, at any position in the list',
+    async (stage) => {
+      await begin(stage);
+      const mine = new Error('mine');
+      const throwing = changing(EVE, () => {
+        throw mine;
+      });
+      for (const list of [
+        [throwing, increment(ADA)],
+        [increment(ADA), throwing],
+      ]) {
+        await assert.rejects(stage.a.save('three', three, { scopes: list }), (error) => error === mine);
+        await isAsBegun(stage, 'a change that throws');
+      }
+      for (const answer of [null, 7, 'text', [], new Map(), Promise.resolve({ n: 2 })]) {
+        const list = [increment(ADA), changing(EVE, () => answer)];
+        await refuses('INVALID_ARGUMENT', () => stage.b.save('three', three, { scopes: list }), 'eve');
+        await isAsBegun(stage, 'no record');
+      }
+    },
+  );
 
   kit.test('a save that is tried again under its own id changes a record once', async ({ a, b }) => {
     for (const handle of [a, b, a]) {
@@ -239,7 +242,7 @@ function concurrency(kit: Kit): void {
     },
   );
 
-  kit.test('changes of different keys of one user by two sessions all stay', async ({ a, b }) => {
+  kit.test('changes of different keys of one user by two sessions are all kept', async ({ a, b }) => {
     for (let round = 0; round < kit.runs(20, 200); round++) {
       const keys = ['first', 'second', 'third', 'fourth'];
       const saves = keys.map((key, i) =>
@@ -252,7 +255,7 @@ function concurrency(kit: Kit): void {
     }
   });
 
-  kit.test('of racing first saves of one snapshot those that skip change no record', async ({ a, b }) => {
+  kit.test('racing first saves of one snapshot that skip change no record', async ({ a, b }) => {
     for (let round = 0; round < kit.runs(20, 20); round++) {
       const saves = Array.from({ length: 6 }, (_, i) =>
         (i % 2 === 0 ? a : b).save(`turn ${round}`, (current) => (current ? null : snapshot({ sessionId: 'chat' })), {
@@ -267,7 +270,7 @@ function concurrency(kit: Kit): void {
 }
 
 function time(kit: Kit): void {
-  kit.test('rewriting, branching, deleting and pruning leave records as they are', async ({ a, b }) => {
+  kit.test('rewriting, branching, deleting and pruning do not change records', async ({ a, b }) => {
     for (let turn = 0; turn < 6; turn++) {
       const parentId = turn === 0 ? {} : { parentId: `turn ${turn - 1}` };
       await a.save(`turn ${turn}`, snapshot({ sessionId: 'chat', ...parentId }), { scopes: [increment(ADA)] });
@@ -279,10 +282,10 @@ function time(kit: Kit): void {
     if (kit.capabilities.prune) await a.prune({ maxChainLength: 1 });
     if (kit.capabilities.prune) await a.prune({ idleMs: 0 });
     if (kit.capabilities.delete) await b.deleteSession('chat');
-    equal(await a.scope(ADA), { n: 7 }, 'when its sessions are gone');
+    equal(await a.scope(ADA), { n: 7 }, 'after its sessions were removed');
   });
 
-  kit.test('no snapshot and no list holds any of a record', async ({ a, b }) => {
+  kit.test('snapshots and lists contain no part of a record', async ({ a, b }) => {
     const canary = 'canary of the record';
     const list = [put(ADA, { [`key ${canary}`]: canary }), put(APP, { [`key ${canary}`]: canary })];
     await a.save('one', snapshot({ sessionId: 'chat', messages: 3 }), { scopes: list });
@@ -310,7 +313,7 @@ function time(kit: Kit): void {
 
 function values(kit: Kit): void {
   const all = kit.some(VALUES);
-  kit.test(`values: ${all.length} values come back from records, in one and in many`, async ({ a, b }) => {
+  kit.test(`values: ${all.length} values come back from records, in one record and in many`, async ({ a, b }) => {
     await each(
       all,
       ([name]) => name,
@@ -347,16 +350,19 @@ function values(kit: Kit): void {
     }
   });
 
-  kit.test('values: what JSON can’t hold is refused with key and path, and nothing is saved', async (stage) => {
-    await begin(stage);
-    for (const [, make] of NO_VALUES) {
-      const bad = changing(ADA, () => ({ theme: { list: [{ bad: make() }] } }));
-      const save = (): unknown => stage.a.save('three', snapshot({ sessionId: 'chat' }), { scopes: [bad] });
-      const { message: text } = await refuses('INVALID_ARGUMENT', save, '/list/0/bad');
-      assert.ok(text.includes('"theme"'), `the message does not name the key: ${text}`);
-    }
-    await isAsBegun(stage, 'what JSON can’t hold');
-  });
+  kit.test(
+    'values: a value that JSON can’t represent is refused with its key and path, and nothing is saved',
+    async (stage) => {
+      await begin(stage);
+      for (const [, make] of NO_VALUES) {
+        const bad = changing(ADA, () => ({ theme: { list: [{ bad: make() }] } }));
+        const save = (): unknown => stage.a.save('three', snapshot({ sessionId: 'chat' }), { scopes: [bad] });
+        const { message: text } = await refuses('INVALID_ARGUMENT', save, '/list/0/bad');
+        assert.ok(text.includes('"theme"'), `the message does not name the key: ${text}`);
+      }
+      await isAsBegun(stage, 'what JSON can’t hold');
+    },
+  );
 
   kit.test('a record that is too large is refused; one of 500,000 bytes is not', async (stage) => {
     await begin(stage);
@@ -368,7 +374,7 @@ function values(kit: Kit): void {
     equal(await stage.b.scope(EVE), { large: 'x'.repeat(500_000) }, 'the large record');
   });
 
-  kit.test('nothing that goes into a record or comes out of it is shared', async ({ a, b }) => {
+  kit.test('the store shares no object of a record with its callers', async ({ a, b }) => {
     const given: ScopeRecord = { list: [{ n: 1 }] };
     await a.save('one', snapshot(), { scopes: [changing(ADA, () => given)] });
     const spoil = (record: ScopeRecord): void => void (record['list'] as ScopeRecord[]).push({ n: 2 });
@@ -403,7 +409,7 @@ function fences(kit: Kit): void {
   });
 
   kit.test(
-    'tenant fence: scope fence: names that run into each other when joined have a record each',
+    'tenant fence: scope fence: names that would join to the same text have separate records',
     async ({ a, b }) => {
       const parts = ['a', 'a/b', 'b', 'a:b', 'a","b', 'user', 'app', 'a\u0000b', '.', '..'];
       const ids = parts.flatMap((appName) => [
@@ -422,7 +428,7 @@ function fences(kit: Kit): void {
   if (kit.hasTenants) {
     const prefixes = hostileOnes(kit, HOSTILE_PREFIXES);
     kit.test(
-      `tenant fence: ${prefixes.length} hostile prefixes have records of their own`,
+      `tenant fence: ${prefixes.length} hostile prefixes have separate records`,
       async ({ a, b }) => {
         for (const [own, tenant] of prefixes.entries()) {
           equal(await b.as(tenant).readScopes([ADA, APP]), [{}, {}], `${tenant} before its first save`);

@@ -11,7 +11,7 @@ import { playRecords, recordTapes, type RecordOperation } from '../support/recor
 import { snapshot } from '../support/snapshots.ts';
 import { keyed, NO_VALUES, VALUES } from '../support/value-corpus.ts';
 
-/** Values that belong to a session and are no snapshot. */
+/** Values that belong to a session but are not snapshots. */
 export const sessionRecords: Subject = {
   name: 'session records',
   isFor: (kit) => !kit.isForeign && kit.capabilities.records,
@@ -52,7 +52,7 @@ async function valueOf(
 }
 
 function writes(kit: Kit): void {
-  kit.test('a record is created, replaced and removed; each write answers another revision', async ({ a, b }) => {
+  kit.test('a record is created, replaced and removed; each write returns a new revision', async ({ a, b }) => {
     equal(await a.readRecords({ sessionId: 'chat' }), [], 'before the first write');
     const revisions: string[] = [];
     for (const [i, value] of ([{ n: 1 }, { n: 2 }, { n: 2 }] as const).entries()) {
@@ -69,33 +69,30 @@ function writes(kit: Kit): void {
     equal(new Set(revisions).size, 4, 'distinct revisions');
   });
 
-  kit.test(
-    'records come by kind and key, in the order of UTF-16 code units; keys and kind choose',
-    async ({ a, b }) => {
-      const keys = ['b', 'a', 'B', '10', '9', '\u{1F600}', '\uFFFD', 'a/b', 'é'];
-      const kinds = ['note', 'Note', 'a'];
-      for (const [i, key] of keys.entries()) {
-        for (const kind of kinds) await write(i % 2 === 0 ? a : b, { kind, key, value: `${kind} ${key}` });
-        await write(a, { sessionId: 'other', key, value: 'other' });
-      }
-      const ofKind = (kind: string, some = keys): unknown[] =>
-        some.toSorted().map((key) => [kind, key, `${kind} ${key}`]);
-      equal(plain(await b.readRecords({ sessionId: 'chat', kind: 'note' })), ofKind('note'), 'one kind');
-      equal(
-        plain(await b.readRecords({ sessionId: 'chat' })),
-        kinds.toSorted().flatMap((kind) => ofKind(kind)),
-        'all kinds',
-      );
-      const chosen = { sessionId: 'chat', kind: 'Note', keys: ['b', 'unknown', '10', 'b', 'B'] };
-      equal(plain(await a.readRecords(chosen)), ofKind('Note', ['b', '10', 'B']), 'some keys, one of them twice');
-      const many = Array.from({ length: 100 }, (_, i) => (i === 7 ? 'a' : `unknown ${i}`));
-      equal(plain(await a.readRecords({ ...chosen, keys: many })), ofKind('Note', ['a']), '100 keys');
-      equal(await a.readRecords({ ...chosen, keys: [] }), [], 'no keys');
-      equal(await a.readRecords({ ...chosen, kind: 'unknown' }), [], 'an unknown kind');
-    },
-  );
+  kit.test('records are sorted by kind and key in UTF-16 code unit order; kind and keys select', async ({ a, b }) => {
+    const keys = ['b', 'a', 'B', '10', '9', '\u{1F600}', '\uFFFD', 'a/b', 'é'];
+    const kinds = ['note', 'Note', 'a'];
+    for (const [i, key] of keys.entries()) {
+      for (const kind of kinds) await write(i % 2 === 0 ? a : b, { kind, key, value: `${kind} ${key}` });
+      await write(a, { sessionId: 'other', key, value: 'other' });
+    }
+    const ofKind = (kind: string, some = keys): unknown[] =>
+      some.toSorted().map((key) => [kind, key, `${kind} ${key}`]);
+    equal(plain(await b.readRecords({ sessionId: 'chat', kind: 'note' })), ofKind('note'), 'one kind');
+    equal(
+      plain(await b.readRecords({ sessionId: 'chat' })),
+      kinds.toSorted().flatMap((kind) => ofKind(kind)),
+      'all kinds',
+    );
+    const chosen = { sessionId: 'chat', kind: 'Note', keys: ['b', 'unknown', '10', 'b', 'B'] };
+    equal(plain(await a.readRecords(chosen)), ofKind('Note', ['b', '10', 'B']), 'some keys, one of them twice');
+    const many = Array.from({ length: 100 }, (_, i) => (i === 7 ? 'a' : `unknown ${i}`));
+    equal(plain(await a.readRecords({ ...chosen, keys: many })), ofKind('Note', ['a']), '100 keys');
+    equal(await a.readRecords({ ...chosen, keys: [] }), [], 'no keys');
+    equal(await a.readRecords({ ...chosen, kind: 'unknown' }), [], 'an unknown kind');
+  });
 
-  kit.test('a record is there before the session’s first snapshot, and stays when that comes', async ({ a, b }) => {
+  kit.test('a record can be written before the session’s first snapshot, and stays after it', async ({ a, b }) => {
     const revision = await write(a, {});
     equal(await b.bySession('chat'), undefined, 'the session');
     await b.save(
@@ -124,34 +121,35 @@ function writes(kit: Kit): void {
 }
 
 function expectations(kit: Kit): void {
-  kit.test(
-    'a write goes through while the record has the revision it expects, else it is ABORTED',
-    async ({ a, b }) => {
-      const attempt = (expectedRevision: string | null, value: Json | undefined): Promise<unknown> =>
-        refuses('ABORTED', () => b.writeRecord({ ...NOTE, value, expectedRevision }), 'chat');
-      const first = await write(a, { value: 'first', expectedRevision: null });
-      await attempt(null, 'lost');
-      const second = await write(b, { value: 'second', expectedRevision: first });
-      for (const stale of [first, null, '', 'unknown']) {
-        await attempt(stale, 'lost');
-        await attempt(stale, undefined);
-      }
-      for (const handle of [a, b]) await attempt(await write(handle, { key: 'two' }), 'lost');
-      equal(await valueOf(a), 'second', 'the record');
-      equal(await a.writeRecord({ ...NOTE, value: undefined, expectedRevision: second }), null, 'the removal');
-      for (const stale of [first, second]) {
-        await attempt(stale, 'lost');
-        await attempt(stale, undefined);
-      }
-      equal(await b.writeRecord({ ...NOTE, value: undefined, expectedRevision: null }), null, 'the removal of nothing');
-      equal(await valueOf(a), undefined, 'the record after its removal');
-      await write(a, { value: 'second', expectedRevision: null });
-      await attempt(second, 'lost');
-      equal(await valueOf(b), 'second', 'the record that was created anew');
-    },
-  );
+  kit.test('a write succeeds only if the record has the expected revision, else it is ABORTED', async ({ a, b }) => {
+    const attempt = (expectedRevision: string | null, value: Json | undefined): Promise<unknown> =>
+      refuses('ABORTED', () => b.writeRecord({ ...NOTE, value, expectedRevision }), 'chat');
+    const first = await write(a, { value: 'first', expectedRevision: null });
+    await attempt(null, 'lost');
+    const second = await write(b, { value: 'second', expectedRevision: first });
+    for (const stale of [first, null, '', 'unknown']) {
+      await attempt(stale, 'lost');
+      await attempt(stale, undefined);
+    }
+    for (const handle of [a, b]) await attempt(await write(handle, { key: 'two' }), 'lost');
+    equal(await valueOf(a), 'second', 'the record');
+    equal(await a.writeRecord({ ...NOTE, value: undefined, expectedRevision: second }), null, 'the removal');
+    for (const stale of [first, second]) {
+      await attempt(stale, 'lost');
+      await attempt(stale, undefined);
+    }
+    equal(
+      await b.writeRecord({ ...NOTE, value: undefined, expectedRevision: null }),
+      null,
+      'the removal of a missing record',
+    );
+    equal(await valueOf(a), undefined, 'the record after its removal');
+    await write(a, { value: 'second', expectedRevision: null });
+    await attempt(second, 'lost');
+    equal(await valueOf(b), 'second', 'the record that was created again');
+  });
 
-  kit.test('ifSnapshot: a write goes through while that snapshot of the session is there', async ({ a, b }) => {
+  kit.test('ifSnapshot: a write succeeds only if the session has that snapshot', async ({ a, b }) => {
     await a.save('one', snapshot({ sessionId: 'chat' }));
     await a.save('two', snapshot({ sessionId: 'chat', parentId: 'one' }));
     await a.save('foreign', snapshot({ sessionId: 'other' }));
@@ -175,7 +173,7 @@ function expectations(kit: Kit): void {
 }
 
 function concurrency(kit: Kit): void {
-  kit.test('of concurrent creations through two handles one wins', async ({ a, b }) => {
+  kit.test('only one of several concurrent creations through two handles succeeds', async ({ a, b }) => {
     for (let round = 0; round < kit.runs(10, 100); round++) {
       const key = `round ${round}`;
       const create = (value: number): Promise<string | null> =>
@@ -204,7 +202,7 @@ function concurrency(kit: Kit): void {
     for (const handle of [a, b]) equal(await valueOf(handle), 30, 'the count');
   });
 
-  kit.test('concurrent writes of different records all stay', async ({ a, b }) => {
+  kit.test('concurrent writes of different records are all kept', async ({ a, b }) => {
     const keys = Array.from({ length: 20 }, (_, i) => `key ${String(i).padStart(2, '0')}`);
     await Promise.all(keys.map((key, i) => write(i % 2 === 0 ? a : b, { key, value: i })));
     const expected = keys.map((key, i) => ['note', key, i]);
@@ -213,34 +211,41 @@ function concurrency(kit: Kit): void {
 }
 
 function removal(kit: Kit): void {
-  /** Records of a session that is removed by `remove`, and of one that stays. */
+  /** Tests that `remove` removes the records of its session, and not those of another session. */
   const goesWith = (what: string, remove: (handle: Handle) => Promise<unknown>): void =>
-    kit.test(`${what} removes the records of its session; what was read before writes none`, async ({ a, b }) => {
-      const revisions = new Map<string, string>();
-      for (const sessionId of ['chat', 'kept']) {
-        const createdAt = hoursAgo(sessionId === 'chat' ? 9 : 0);
-        await a.save(`${sessionId} leaf`, snapshot({ sessionId, createdAt }));
-        for (const key of ['one', 'two'])
-          revisions.set(sessionId, await write(b, { sessionId, key, value: sessionId }));
-        await write(a, { sessionId, kind: 'other', value: sessionId });
-      }
-      await remove(a);
-      for (const handle of [a, b]) equal(await handle.readRecords({ sessionId: 'chat' }), [], 'the records');
-      equal((await b.readRecords({ sessionId: 'kept' })).length, 3, 'the records of the other session');
-      const late = { ...NOTE, key: 'two', value: 'late' };
-      const expectedRevision = revisions.get('chat')!;
-      for (const again of [false, true]) {
-        // A session begun anew has none of the records, and takes none from a writer that knew the old one.
-        if (again) await a.save('new leaf', snapshot({ sessionId: 'chat' }));
-        for (const handle of [a, b]) {
-          await refuses('ABORTED', () => handle.writeRecord({ ...late, expectedRevision }), 'chat');
-          await refuses('ABORTED', () => handle.writeRecord({ ...late, ifSnapshot: 'chat leaf' }), 'chat');
+    kit.test(
+      `${what} removes the records of its session; a writer that read before can’t write them again`,
+      async ({ a, b }) => {
+        const revisions = new Map<string, string>();
+        for (const sessionId of ['chat', 'kept']) {
+          const createdAt = hoursAgo(sessionId === 'chat' ? 9 : 0);
+          await a.save(`${sessionId} leaf`, snapshot({ sessionId, createdAt }));
+          for (const key of ['one', 'two'])
+            revisions.set(sessionId, await write(b, { sessionId, key, value: sessionId }));
+          await write(a, { sessionId, kind: 'other', value: sessionId });
         }
-        equal(await b.readRecords({ sessionId: 'chat' }), [], `the records${again ? ' of the new session' : ''}`);
-      }
-      await write(b, { ifSnapshot: 'new leaf', value: 'new', expectedRevision: null });
-      equal(plain(await a.readRecords({ sessionId: 'chat' })), [['note', 'one', 'new']], 'what the new one writes');
-    });
+        await remove(a);
+        for (const handle of [a, b]) equal(await handle.readRecords({ sessionId: 'chat' }), [], 'the records');
+        equal((await b.readRecords({ sessionId: 'kept' })).length, 3, 'the records of the other session');
+        const late = { ...NOTE, key: 'two', value: 'late' };
+        const expectedRevision = revisions.get('chat')!;
+        for (const again of [false, true]) {
+          // A new session with the same id has none of the records, and refuses a writer that knows the old session.
+          if (again) await a.save('new leaf', snapshot({ sessionId: 'chat' }));
+          for (const handle of [a, b]) {
+            await refuses('ABORTED', () => handle.writeRecord({ ...late, expectedRevision }), 'chat');
+            await refuses('ABORTED', () => handle.writeRecord({ ...late, ifSnapshot: 'chat leaf' }), 'chat');
+          }
+          equal(await b.readRecords({ sessionId: 'chat' }), [], `the records${again ? ' of the new session' : ''}`);
+        }
+        await write(b, { ifSnapshot: 'new leaf', value: 'new', expectedRevision: null });
+        equal(
+          plain(await a.readRecords({ sessionId: 'chat' })),
+          [['note', 'one', 'new']],
+          'the record of the new session',
+        );
+      },
+    );
 
   if (kit.capabilities.delete) {
     goesWith('deleteSession', (handle) => handle.deleteSession('chat'));
@@ -274,7 +279,7 @@ function removal(kit: Kit): void {
   if (!kit.capabilities.prune) return;
   goesWith('prune', (handle) => handle.prune({ idleMs: 3_600_000 }));
   kit.test(
-    'pruning snapshots, and a dry run, leave the records; so it does with records that wait for a session',
+    'pruning snapshots and a dry run keep the records, also those of a session without a snapshot',
     async ({ a, b }) => {
       for (const [i, id] of ['r', 's', 't'].entries()) {
         const parentId = i === 0 ? {} : { parentId: ['r', 's'][i - 1]! };
@@ -312,7 +317,7 @@ function values(kit: Kit): void {
     equal((await b.readRecords({ sessionId: 'chat' })).length, VALUES.length, 'the records');
   });
 
-  kit.test('nothing that goes into a record or comes out of it is shared', async ({ a, b }) => {
+  kit.test('the store shares no object of a record with its callers', async ({ a, b }) => {
     const given: Json = { list: [{ n: 1 }] };
     const spoil = (value: unknown): void => void (value as { list: unknown[] }).list.push({ n: 2 });
     await write(a, { value: given });
@@ -323,38 +328,35 @@ function values(kit: Kit): void {
 }
 
 function refusals(kit: Kit): void {
-  kit.test(
-    'what is no id, no value, no revision and no list of keys is refused, and nothing is written',
-    async ({ a, b }) => {
-      const revision = await write(a, { value: 'kept' });
-      const refusesWrite = (options: object, mention?: string): Promise<unknown> =>
-        refuses('INVALID_ARGUMENT', () => a.writeRecord({ ...NOTE, value: 'lost', ...options }), mention);
-      const refusesRead = (options: unknown): Promise<unknown> =>
-        refuses('INVALID_ARGUMENT', () => a.readRecords(options as { sessionId: string }));
-      for (const bad of ['', ' ', 7, null, {}, 'x'.repeat(1025)]) {
-        for (const name of ['sessionId', 'kind', 'key', 'ifSnapshot']) await refusesWrite({ [name]: bad });
-        for (const name of ['sessionId', 'kind']) await refusesRead({ ...NOTE, [name]: bad });
-        await refusesRead({ sessionId: 'chat', kind: 'note', keys: ['one', bad] });
-      }
-      for (const bad of [7, {}, true]) await refusesWrite({ expectedRevision: bad });
-      const tooMany = Array.from({ length: 101 }, (_, i) => `key ${i}`);
-      for (const keys of [tooMany, 'one', null]) await refusesRead({ sessionId: 'chat', kind: 'note', keys });
-      await refusesRead({ sessionId: 'chat', keys: ['one'] });
-      for (const [, make] of NO_VALUES) await refusesWrite({ value: { list: [{ bad: make() }] } }, '/list/0/bad');
-      for (const large of ['x'.repeat(512 * 1024), Array.from({ length: 90_000 }, () => '日')]) {
-        await refusesWrite({ value: large }, 'chat');
-        await refusesWrite({ value: large, key: 'new' }, 'chat');
-      }
-      const store = a.store as unknown as RecordStore;
-      await refuses('INVALID_ARGUMENT', () => store.readRecords(undefined as never));
-      await refuses('INVALID_ARGUMENT', () => store.writeRecord(undefined as never));
-      const kept = [{ kind: 'note', key: 'one', value: 'kept', revision }];
-      for (const handle of [a, b]) equal(await handle.readRecords({ sessionId: 'chat' }), kept, 'the records');
-      const largest = 'x'.repeat(512 * 1024 - 2);
-      await write(a, { value: largest });
-      equal((await valueOf(b)) === largest, true, 'the largest value came back');
-    },
-  );
+  kit.test('invalid ids, values, revisions and keys are refused, and nothing is written', async ({ a, b }) => {
+    const revision = await write(a, { value: 'kept' });
+    const refusesWrite = (options: object, mention?: string): Promise<unknown> =>
+      refuses('INVALID_ARGUMENT', () => a.writeRecord({ ...NOTE, value: 'lost', ...options }), mention);
+    const refusesRead = (options: unknown): Promise<unknown> =>
+      refuses('INVALID_ARGUMENT', () => a.readRecords(options as { sessionId: string }));
+    for (const bad of ['', ' ', 7, null, {}, 'x'.repeat(1025)]) {
+      for (const name of ['sessionId', 'kind', 'key', 'ifSnapshot']) await refusesWrite({ [name]: bad });
+      for (const name of ['sessionId', 'kind']) await refusesRead({ ...NOTE, [name]: bad });
+      await refusesRead({ sessionId: 'chat', kind: 'note', keys: ['one', bad] });
+    }
+    for (const bad of [7, {}, true]) await refusesWrite({ expectedRevision: bad });
+    const tooMany = Array.from({ length: 101 }, (_, i) => `key ${i}`);
+    for (const keys of [tooMany, 'one', null]) await refusesRead({ sessionId: 'chat', kind: 'note', keys });
+    await refusesRead({ sessionId: 'chat', keys: ['one'] });
+    for (const [, make] of NO_VALUES) await refusesWrite({ value: { list: [{ bad: make() }] } }, '/list/0/bad');
+    for (const large of ['x'.repeat(512 * 1024), Array.from({ length: 90_000 }, () => '日')]) {
+      await refusesWrite({ value: large }, 'chat');
+      await refusesWrite({ value: large, key: 'new' }, 'chat');
+    }
+    const store = a.store as unknown as RecordStore;
+    await refuses('INVALID_ARGUMENT', () => store.readRecords(undefined as never));
+    await refuses('INVALID_ARGUMENT', () => store.writeRecord(undefined as never));
+    const kept = [{ kind: 'note', key: 'one', value: 'kept', revision }];
+    for (const handle of [a, b]) equal(await handle.readRecords({ sessionId: 'chat' }), kept, 'the records');
+    const largest = 'x'.repeat(512 * 1024 - 2);
+    await write(a, { value: largest });
+    equal((await valueOf(b)) === largest, true, 'the largest value came back');
+  });
 }
 
 function fences(kit: Kit): void {
@@ -378,7 +380,7 @@ function fences(kit: Kit): void {
     equal((await b.readRecords({ sessionId: 'chat' })).length, 2 * ids.length, 'all records of the session');
   });
 
-  kit.test('record fence: names that run into each other when joined have a record each', async ({ a, b }) => {
+  kit.test('record fence: names that would join to the same text have separate records', async ({ a, b }) => {
     const names = ['/', ':', '","', '\u0000'].flatMap((between) => {
       const parts = ['a', 'b', `a${between}b`, `b${between}b`];
       const pairs = parts.flatMap((kind) => parts.map((key) => ({ kind, key })));
@@ -404,7 +406,7 @@ function fences(kit: Kit): void {
   if (!kit.hasTenants) return;
   const prefixes = hostileOnes(kit, HOSTILE_PREFIXES);
   kit.test(
-    `tenant fence: ${prefixes.length} hostile prefixes have records of their own`,
+    `tenant fence: ${prefixes.length} hostile prefixes have separate records`,
     async ({ a, b }) => {
       const revisions: string[] = [];
       for (const [value, tenant] of prefixes.entries()) {
@@ -466,7 +468,7 @@ function lifetime(kit: Kit): void {
   });
 }
 
-/** The values in an order that does not depend on how they were listed. */
+/** Sorts the values, so that the order of the list does not matter. */
 function sorted(values: readonly unknown[]): string[] {
   return values.map((value) => JSON.stringify(value)).toSorted((a, b) => (a < b ? -1 : 1));
 }

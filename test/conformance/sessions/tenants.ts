@@ -4,10 +4,10 @@ import { HOSTILE_PREFIXES, hostileOnes } from '../support/hostile-ids.ts';
 import type { Kit, Subject } from '../support/kit.ts';
 import { snapshot } from '../support/snapshots.ts';
 
-/** No prefix reaches another’s data. */
+/** No prefix can access the data of another prefix. */
 export const tenants: Subject = {
   name: 'tenants',
-  // The suite’s second run is under a prefix already.
+  // The suite’s second run already has a prefix.
   isFor: (kit) => kit.hasTenants && !kit.underTenant,
   tests(kit) {
     fence(kit);
@@ -20,7 +20,7 @@ function fence(kit: Kit): void {
   const prefixes = hostileOnes(kit, HOSTILE_PREFIXES);
   const title = `tenant fence: ${prefixes.length} hostile prefixes`;
 
-  const apart = `${title} with the same ids see their own data only`;
+  const apart = `${title} with the same ids read only their own data`;
   kit.test(
     apart,
     async ({ a, b }) => {
@@ -48,7 +48,7 @@ function fence(kit: Kit): void {
   );
 
   if (kit.capabilities.delete && kit.capabilities.prune) {
-    const removing = `${title} remove their own data only`;
+    const removing = `${title} remove only their own data`;
     kit.test(
       removing,
       async ({ a, b }) => {
@@ -77,19 +77,19 @@ function fence(kit: Kit): void {
   }
 
   if (kit.capabilities.watch) {
-    const watching = `${title} are told of their own data only`;
+    const watching = `${title} are notified only of their own data`;
     kit.test(
       watching,
       async ({ a }) => {
-        const told = prefixes.map((): unknown[] => []);
+        const received = prefixes.map((): unknown[] => []);
         const ends = prefixes.map((tenant, i) =>
-          a.as(tenant).watch('same', (news) => told[i]!.push(news.state?.custom)),
+          a.as(tenant).watch('same', (news) => received[i]!.push(news.state?.custom)),
         );
         for (const [i, tenant] of prefixes.entries()) await a.as(tenant).save('same', snapshot({ custom: { i } }));
-        await kit.eventually(() => told.every((news) => news.length > 0), 'the telling of every watcher');
+        await kit.eventually(() => received.every((news) => news.length > 0), 'the notification of every watcher');
         for (const end of ends) end();
-        for (const [i, news] of told.entries()) {
-          for (const custom of news) equal(custom, { i }, `told to ${prefixes[i]}`);
+        for (const [i, news] of received.entries()) {
+          for (const custom of news) equal(custom, { i }, `a notification of ${prefixes[i]}`);
         }
       },
       many,
@@ -98,7 +98,7 @@ function fence(kit: Kit): void {
 }
 
 function badPrefixes(kit: Kit): void {
-  const name = 'tenant fence: a prefix that is none is refused, and no data is touched';
+  const name = 'tenant fence: an invalid prefix is refused, and no data is changed';
   kit.test(
     name,
     async ({ a }) => {

@@ -5,7 +5,7 @@ import type { Handle } from '../support/handle.ts';
 import type { Kit, Subject } from '../support/kit.ts';
 import { snapshot } from '../support/snapshots.ts';
 
-/** A snapshot with containers at every place where one could be shared. */
+/** A snapshot with objects at every place where one could be shared. */
 function rich(sessionId: string): SessionSnapshotInput {
   return {
     ...snapshot({ sessionId, custom: { list: [{ n: 1 }], deep: { er: { n: 1 } } }, messages: 40 }),
@@ -13,7 +13,7 @@ function rich(sessionId: string): SessionSnapshotInput {
   };
 }
 
-/** Changes all that can be changed. */
+/** Changes every value that can be changed. */
 function vandalise(value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
   for (const key of Object.keys(value)) {
@@ -26,7 +26,7 @@ function vandalise(value: unknown): void {
   else if (Object.isExtensible(value)) (value as Record<string, unknown>)['vandalised'] = true;
 }
 
-/** As {@link vandalise}, of what may be frozen, and then throws. */
+/** Like {@link vandalise}, for values that may be frozen, so that changing them throws. */
 function tryToVandalise(value: unknown): void {
   try {
     vandalise(value);
@@ -35,7 +35,7 @@ function tryToVandalise(value: unknown): void {
   }
 }
 
-/** Nothing that goes in or comes out is shared with the store. */
+/** The store shares no object with its callers. */
 export const aliasing: Subject = {
   name: 'aliasing',
   tests(kit) {
@@ -52,14 +52,14 @@ async function unharmed(handles: readonly Handle[], what: string): Promise<void>
 }
 
 function incoming(kit: Kit): void {
-  kit.test('changing what was saved does not change the store', async ({ a, b }) => {
+  kit.test('changing a saved object does not change the store', async ({ a, b }) => {
     const saved = rich('chat');
     await a.save('one', saved);
     vandalise(saved);
     await unharmed([a, b], 'after a change of what was saved');
   });
 
-  kit.test('an object that is saved again in part is no part of the store', async ({ a, b }) => {
+  kit.test('an object that is partly saved again is not shared with the store', async ({ a, b }) => {
     const shared = rich('chat');
     await a.save('parent', { ...shared, sessionId: 'other', state: { ...shared.state, sessionId: 'other' } });
     await a.save('one', { ...shared, parentId: 'parent' });
@@ -72,7 +72,7 @@ function incoming(kit: Kit): void {
 }
 
 function outgoing(kit: Kit): void {
-  kit.test('changing what was read does not change the store, nor what others read', async ({ a, b }) => {
+  kit.test('changing a read snapshot does not change the store or the snapshots of other readers', async ({ a, b }) => {
     await a.save('one', rich('chat'));
     const kept = await a.mustGet('one');
     const reads = [() => a.byId('one'), () => a.bySession('chat'), () => b.byId('one'), () => b.bySession('chat')];
@@ -83,24 +83,27 @@ function outgoing(kit: Kit): void {
     equal(kept, { ...rich('chat'), snapshotId: 'one' }, 'what another reader holds');
   });
 
-  kit.test('what was read frozen is a copy or cannot be changed, and can be saved again', async ({ a, b }) => {
-    await a.save('one', rich('chat'));
-    const lookup = { snapshotId: 'one', frozen: true };
-    for (const handle of [a, b]) {
-      tryToVandalise((await handle.get(lookup))?.state);
-      await unharmed([a, b], 'after an attempt to change what was read frozen');
-    }
-    const state = (await a.get({ sessionId: 'chat', frozen: true }))?.state;
-    const longer = { ...state, messages: [...(state?.messages ?? []), { role: 'user' as const, content: [] }] };
-    const next = { ...rich('chat'), parentId: 'one' };
-    await b.save('two', { ...next, state: longer });
-    equal(await a.byId('two'), { ...next, snapshotId: 'two', state: longer }, 'what was saved of it');
-    await b.save('two', (await a.get({ snapshotId: 'two', frozen: true }))!);
-    equal((await a.mustGet('two')).state, longer, 'what was rewritten as it was');
-    equal((await b.mustGet('one')).state, rich('chat').state, 'the state of the parent');
-  });
+  kit.test(
+    'a snapshot that is read frozen is a copy or cannot be changed, and can be saved again',
+    async ({ a, b }) => {
+      await a.save('one', rich('chat'));
+      const lookup = { snapshotId: 'one', frozen: true };
+      for (const handle of [a, b]) {
+        tryToVandalise((await handle.get(lookup))?.state);
+        await unharmed([a, b], 'after an attempt to change what was read frozen');
+      }
+      const state = (await a.get({ sessionId: 'chat', frozen: true }))?.state;
+      const longer = { ...state, messages: [...(state?.messages ?? []), { role: 'user' as const, content: [] }] };
+      const next = { ...rich('chat'), parentId: 'one' };
+      await b.save('two', { ...next, state: longer });
+      equal(await a.byId('two'), { ...next, snapshotId: 'two', state: longer }, 'what was saved of it');
+      await b.save('two', (await a.get({ snapshotId: 'two', frozen: true }))!);
+      equal((await a.mustGet('two')).state, longer, 'what was rewritten as it was');
+      equal((await b.mustGet('one')).state, rich('chat').state, 'the state of the parent');
+    },
+  );
 
-  kit.test('changing what a mutator got does not change the store unless it is saved', async ({ a, b }) => {
+  kit.test('changing the argument of a mutator does not change the store unless it is saved', async ({ a, b }) => {
     await a.save('one', rich('chat'));
     const skip = (current: SessionSnapshot | undefined): null => {
       vandalise(current);
@@ -120,7 +123,7 @@ function outgoing(kit: Kit): void {
     await unharmed([a, b], 'after a mutator that answered what it got');
   });
 
-  kit.test('two snapshots with the same content are changed apart', async ({ a, b }) => {
+  kit.test('two snapshots with the same content change independently', async ({ a, b }) => {
     await a.save('one', rich('chat'));
     await a.save('two', { ...rich('chat'), parentId: 'one' });
     await b.save('two', (current) => {
@@ -131,19 +134,19 @@ function outgoing(kit: Kit): void {
   });
 
   if (kit.capabilities.watch) {
-    kit.test('changing what a watcher was told changes nothing and no other watcher’s copy', async ({ a, b }) => {
+    kit.test('changing a watcher’s snapshot changes neither the store nor other watchers’ copies', async ({ a, b }) => {
       await a.save('one', rich('chat'));
-      const told: SessionSnapshot[] = [];
-      const ends = [a.watch('one', (news) => vandalise(news)), a.watch('one', (news) => told.push(news))];
-      await kit.eventually(() => told.length > 0, 'the first telling');
+      const received: SessionSnapshot[] = [];
+      const ends = [a.watch('one', (news) => vandalise(news)), a.watch('one', (news) => received.push(news))];
+      await kit.eventually(() => received.length > 0, 'the first notification');
       for (const end of ends) end();
-      equal(told[0], { ...rich('chat'), snapshotId: 'one' }, 'what the second was told');
+      equal(received[0], { ...rich('chat'), snapshotId: 'one' }, 'the notification of the second');
       await unharmed([a, b], 'after a watcher’s change');
     });
   }
 
   if (kit.capabilities.metadata && kit.capabilities.list) {
-    kit.test('changing metadata and lists changes nothing', async ({ a, b }) => {
+    kit.test('changing metadata and lists does not change the store', async ({ a, b }) => {
       await a.save('one', rich('chat'));
       vandalise(await a.metadata({ snapshotId: 'one' }));
       vandalise(await b.listSnapshots({ sessionId: 'chat' }));

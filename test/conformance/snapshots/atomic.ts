@@ -5,13 +5,13 @@ import type { Handle } from '../support/handle.ts';
 import type { Kit, Subject } from '../support/kit.ts';
 import { snapshot } from '../support/snapshots.ts';
 
-/** Adds one to `custom.n`, be there a snapshot or not. */
+/** Adds 1 to `custom.n`. Creates the snapshot if it does not exist. */
 const increment: SnapshotMutator = (current) => ({
   ...(current ?? snapshot({ status: 'pending' })),
   state: { custom: { n: ((current?.state?.custom as { n?: number } | undefined)?.n ?? 0) + 1 } },
 });
 
-/** Of concurrent saves each sees the one before. */
+/** Each of several concurrent saves sees the result of the previous one. */
 export const atomic: Subject = {
   name: 'atomic saves',
   tests(kit) {
@@ -55,7 +55,7 @@ function increments(kit: Kit): void {
 
 function claims(kit: Kit): void {
   const rounds = kit.runs(50, 500);
-  kit.test(`of two first saves of one id in two sessions one is made, ${rounds} times`, async ({ a, b }) => {
+  kit.test(`only one of two first saves of one id in two sessions succeeds, ${rounds} times`, async ({ a, b }) => {
     for (let i = 0; i < rounds; i++) {
       const claim = (handle: Handle, sessionId: string): Promise<unknown> =>
         handle.save(`claimed ${i}`, snapshot({ sessionId }));
@@ -85,7 +85,7 @@ function siblings(kit: Kit): void {
     equal(listed.at(-1), leaf, 'the one listed last');
   });
 
-  kit.test('a save is visible to every handle once it is acknowledged', async ({ a, b }) => {
+  kit.test('an acknowledged save is visible to every handle', async ({ a, b }) => {
     for (let turn = 0; turn < 30; turn++) {
       const [writer, reader] = turn % 2 === 0 ? [a, b] : [b, a];
       const parentId = await writer.leafId('chat');

@@ -9,7 +9,7 @@ export const conditionalSaves: Subject = {
   name: 'conditional saves',
   tests(kit) {
     if (!kit.capabilities.compareLeaf) {
-      kit.test('a store that can’t compare the leaf saves as if nothing was expected', async ({ a }) => {
+      kit.test('a store that can’t compare the leaf ignores the expectation', async ({ a }) => {
         const stale: SaveSnapshotOptions = { expectedLeafId: 'stale' };
         equal(await a.save('one', snapshot({ sessionId: 'chat' }), stale), 'one', 'the save');
       });
@@ -21,7 +21,7 @@ export const conditionalSaves: Subject = {
 };
 
 function expectations(kit: Kit): void {
-  kit.test('a save goes through while the session has the leaf it expects', async ({ a, b }) => {
+  kit.test('a save succeeds if the session has the expected leaf', async ({ a, b }) => {
     await a.save('one', snapshot({ sessionId: 'chat' }), { expectedLeafId: null });
     await b.save('two', snapshot({ sessionId: 'chat', parentId: 'one' }), { expectedLeafId: 'one' });
     await a.save('two', snapshot({ sessionId: 'chat', custom: { rewritten: true } }), { expectedLeafId: 'two' });
@@ -29,7 +29,7 @@ function expectations(kit: Kit): void {
     equal(await a.leafId('chat'), 'branch', 'the leaf');
   });
 
-  kit.test('with another leaf it is a SessionConflictError, and nothing is written', async ({ a, b }) => {
+  kit.test('a save with another leaf throws SessionConflictError, and nothing is written', async ({ a, b }) => {
     await a.save('one', snapshot({ sessionId: 'chat' }));
     await b.save('two', snapshot({ sessionId: 'chat', parentId: 'one' }));
     const stale = [null, 'one', 'unknown'];
@@ -50,7 +50,7 @@ function expectations(kit: Kit): void {
     await refuses('ABORTED', empty, 'empty');
   });
 
-  kit.test('a skipped save expects nothing; an expectation that can’t be met is refused', async ({ a }) => {
+  kit.test('a skipped save is not checked; an impossible expectation is refused', async ({ a }) => {
     equal(await a.save('one', () => null, { expectedLeafId: 'unknown' }), null, 'the answer');
     await refuses('INVALID_ARGUMENT', () => a.save('one', snapshot(), { expectedLeafId: null }));
     const chat = snapshot({ sessionId: 'chat' });
@@ -58,32 +58,35 @@ function expectations(kit: Kit): void {
       await refuses('INVALID_ARGUMENT', () => a.save('one', chat, { expectedLeafId: bad as string }));
   });
 
-  kit.test('a save that requires a snapshot of its session is refused when that is gone', async ({ a, b }) => {
-    await a.save('one', snapshot({ sessionId: 'chat' }));
-    await b.save('two', snapshot({ sessionId: 'chat', parentId: 'one' }), { ifSnapshot: 'one' });
-    await a.save('three', snapshot({ sessionId: 'chat', parentId: 'two' }), { ifSnapshot: 'one' });
-    await b.save('three', (current) => ({ ...current!, updatedAt: 'later' }), { ifSnapshot: 'two' });
-    await a.save('elsewhere', snapshot({ sessionId: 'other' }));
-    for (const ifSnapshot of ['unknown', 'elsewhere']) {
-      for (const id of ['four', 'three', undefined]) {
-        const refused = snapshot({ sessionId: 'chat', parentId: ifSnapshot, custom: { refused: true } });
-        await refuses('ABORTED', () => b.save(id, refused, { ifSnapshot }), ifSnapshot);
+  kit.test(
+    'a save that requires a snapshot of its session is refused if the snapshot was removed',
+    async ({ a, b }) => {
+      await a.save('one', snapshot({ sessionId: 'chat' }));
+      await b.save('two', snapshot({ sessionId: 'chat', parentId: 'one' }), { ifSnapshot: 'one' });
+      await a.save('three', snapshot({ sessionId: 'chat', parentId: 'two' }), { ifSnapshot: 'one' });
+      await b.save('three', (current) => ({ ...current!, updatedAt: 'later' }), { ifSnapshot: 'two' });
+      await a.save('elsewhere', snapshot({ sessionId: 'other' }));
+      for (const ifSnapshot of ['unknown', 'elsewhere']) {
+        for (const id of ['four', 'three', undefined]) {
+          const refused = snapshot({ sessionId: 'chat', parentId: ifSnapshot, custom: { refused: true } });
+          await refuses('ABORTED', () => b.save(id, refused, { ifSnapshot }), ifSnapshot);
+        }
       }
-    }
-    equal([await a.byId('four'), await a.leafId('chat')], [undefined, 'three'], 'what is there');
-    await refuses('INVALID_ARGUMENT', () => a.save('alone', snapshot(), { ifSnapshot: 'one' }));
-    if (!kit.capabilities.delete) return;
-    await a.deleteSession('chat');
-    const late: SaveSnapshotOptions = { ifSnapshot: 'two' };
-    await refuses('ABORTED', () => b.save('four', snapshot({ sessionId: 'chat', parentId: 'two' }), late), 'two');
-    await a.save('anew', snapshot({ sessionId: 'chat' }));
-    await refuses('ABORTED', () => b.save('four', snapshot({ sessionId: 'chat', parentId: 'two' }), late), 'two');
-    equal([await b.byId('four'), await b.leafId('chat')], [undefined, 'anew'], 'the session that was begun anew');
-  });
+      equal([await a.byId('four'), await a.leafId('chat')], [undefined, 'three'], 'what is there');
+      await refuses('INVALID_ARGUMENT', () => a.save('alone', snapshot(), { ifSnapshot: 'one' }));
+      if (!kit.capabilities.delete) return;
+      await a.deleteSession('chat');
+      const late: SaveSnapshotOptions = { ifSnapshot: 'two' };
+      await refuses('ABORTED', () => b.save('four', snapshot({ sessionId: 'chat', parentId: 'two' }), late), 'two');
+      await a.save('anew', snapshot({ sessionId: 'chat' }));
+      await refuses('ABORTED', () => b.save('four', snapshot({ sessionId: 'chat', parentId: 'two' }), late), 'two');
+      equal([await b.byId('four'), await b.leafId('chat')], [undefined, 'anew'], 'the session that was created again');
+    },
+  );
 }
 
 function races(kit: Kit): void {
-  kit.test('of 16 concurrent saves that expect the same leaf one goes through', async ({ a, b }) => {
+  kit.test('only one of 16 concurrent saves that expect the same leaf succeeds', async ({ a, b }) => {
     for (let round = 0; round < 10; round++) {
       const leaf = (await a.leafId('chat')) ?? null;
       const ids = Array.from({ length: 16 }, (_, i) => `round ${round}, save ${i}`);
@@ -101,7 +104,7 @@ function races(kit: Kit): void {
   });
 
   const turns = kit.runs(20, 200);
-  kit.test(`one session: 8 writers of ${turns} turns make one line of all acknowledged turns`, async ({ a, b }) => {
+  kit.test(`one session: 8 writers of ${turns} turns make one chain of all acknowledged turns`, async ({ a, b }) => {
     const acknowledged: string[] = [];
     const write = async (handle: Handle, writer: number): Promise<void> => {
       for (let turn = 0; turn < turns;) {

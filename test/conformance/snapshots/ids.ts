@@ -15,7 +15,7 @@ function forEachOf(all: readonly string[]): ForEach {
     );
 }
 
-/** Ids are data: every one finds what was saved under it, and nothing else. */
+/** Ids are data: each id finds only the data that was saved under it. */
 export const ids: Subject = {
   name: 'ids',
   tests(kit) {
@@ -48,11 +48,11 @@ export const ids: Subject = {
 
     if (!kit.capabilities.watch) return;
     kit.test(`${title} are watched each`, async ({ a }) => {
-      const told = new Map<string, string>();
-      await forEach(async (id) => void a.watch(id, (news) => told.set(id, news.snapshotId)));
+      const received = new Map<string, string>();
+      await forEach(async (id) => void a.watch(id, (news) => received.set(id, news.snapshotId)));
       await forEach(async (id) => void (await a.save(id, snapshot())));
-      await kit.eventually(() => told.size === all.length, 'the telling of every watcher');
-      await forEach(async (id) => equal(told.get(id), id, 'the notification'));
+      await kit.eventually(() => received.size === all.length, 'the notification of every watcher');
+      await forEach(async (id) => equal(received.get(id), id, 'the notification'));
     });
   },
 };

@@ -5,7 +5,7 @@ import type { Stage, Subject } from '../support/kit.ts';
 import { message, snapshot } from '../support/snapshots.ts';
 import { forAll } from '../support/for-all.ts';
 
-/** How a state differs from the one it is made from. */
+/** A change from one state to the next. */
 interface Change {
   kind: 'append' | 'truncate' | 'summary' | 'custom' | 'clear';
   value: fc.JsonValue;
@@ -13,7 +13,7 @@ interface Change {
 
 const change: fc.Arbitrary<Change> = fc.record({
   kind: fc.constantFrom('append', 'append', 'append', 'truncate', 'summary', 'custom', 'clear'),
-  // Ordinary JSON: what becomes of hard values is not the question here.
+  // Ordinary JSON, because special values are tested elsewhere.
   value: fc.json({ maxDepth: 3 }).map((text) => JSON.parse(text) as fc.JsonValue),
 });
 
@@ -46,18 +46,18 @@ function changed(state: State, { kind, value }: Change): State {
   }
 }
 
-/** The state of a completed snapshot with children never changes; rewriting any other changes no other. */
+/** The state of a completed snapshot with children never changes; a rewrite never changes another snapshot. */
 export const rewrites: Subject = {
   name: 'rewrites',
   tests(kit) {
     const random = kit.property(50, 1000);
-    const name = `rewrites: ${random.numRuns * 10} random rewrites change no completed snapshot with children, and no other (seed ${random.seed})`;
+    const name = `rewrites: ${random.numRuns * 10} random rewrites change neither a completed snapshot with children nor another snapshot (seed ${random.seed})`;
     kit.test(name, async (stage) => {
       let stories = 0;
-      await forAll(story, (told) => tell(stage, `story ${stories++}`, told), random);
+      await forAll(story, (plan) => playStory(stage, `story ${stories++}`, plan), random);
     });
 
-    kit.test('all but the state of a completed snapshot with children may change', async ({ a, b }) => {
+    kit.test('everything except the state of a completed snapshot with children may change', async ({ a, b }) => {
       await a.save('root', snapshot({ sessionId: 'chat', messages: 40, custom: { n: 1 } }));
       await a.save('leaf', snapshot({ sessionId: 'chat', parentId: 'root', messages: 42, custom: { n: 2 } }));
       await b.save('root', (current) => ({ ...current!, note: 'checked', updatedAt: '2026-01-02T03:05:00.000Z' }));
@@ -83,7 +83,7 @@ export const rewrites: Subject = {
   },
 };
 
-async function tell({ a, b }: Stage, sessionId: string, { turns, rewrites: repeats }: Story): Promise<void> {
+async function playStory({ a, b }: Stage, sessionId: string, { turns, rewrites: repeats }: Story): Promise<void> {
   const states: State[] = [];
   const ids = turns.map((_, i) => `${sessionId}, turn ${i}`);
   const parentOf = (i: number): number => (i === 0 ? -1 : turns[i]!.parent % i);

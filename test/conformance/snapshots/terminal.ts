@@ -9,17 +9,20 @@ import { snapshot, STATUSES, TERMINAL } from '../support/snapshots.ts';
 export const terminal: Subject = {
   name: 'terminal statuses',
   tests(kit) {
-    kit.test('a terminal snapshot never changes its status, and the attempt changes nothing else', async ({ a, b }) => {
-      for (const from of TERMINAL) {
-        await a.save(from, snapshot({ sessionId: 'chat', status: from, custom: { by: 'the first' } }));
-        const before = await a.mustGet(from);
-        for (const to of [...STATUSES.filter((status) => status !== from), undefined]) {
-          const { status: _, ...rest } = snapshot({ sessionId: 'chat', custom: { by: 'the second' } });
-          await refuses('FAILED_PRECONDITION', () => b.save(from, { ...rest, ...(to && { status: to }) }), from);
-          equal(await a.byId(from), before, `${from} after an attempt to make it ${to}`);
+    kit.test(
+      'a terminal snapshot never changes its status, and a refused attempt changes nothing',
+      async ({ a, b }) => {
+        for (const from of TERMINAL) {
+          await a.save(from, snapshot({ sessionId: 'chat', status: from, custom: { by: 'the first' } }));
+          const before = await a.mustGet(from);
+          for (const to of [...STATUSES.filter((status) => status !== from), undefined]) {
+            const { status: _, ...rest } = snapshot({ sessionId: 'chat', custom: { by: 'the second' } });
+            await refuses('FAILED_PRECONDITION', () => b.save(from, { ...rest, ...(to && { status: to }) }), from);
+            equal(await a.byId(from), before, `${from} after an attempt to make it ${to}`);
+          }
         }
-      }
-    });
+      },
+    );
 
     kit.test('a terminal snapshot may be rewritten with its own status', async ({ a }) => {
       for (const status of TERMINAL) {
@@ -29,7 +32,7 @@ export const terminal: Subject = {
       }
     });
 
-    kit.test('a pending and an expired snapshot may become anything', async ({ a }) => {
+    kit.test('a pending or expired snapshot may get any status', async ({ a }) => {
       for (const from of ['pending', 'expired'] as const) {
         for (const to of STATUSES) {
           const id = `${from} to ${to}`;
@@ -42,7 +45,7 @@ export const terminal: Subject = {
 
     const rounds = kit.runs(200, 1000);
     kit.test(
-      `terminal state: in ${rounds} races of abort, complete, fail and heartbeat one wins for good`,
+      `terminal state: in ${rounds} races of abort, complete, fail and heartbeat one status wins and stays`,
       async ({ a, b }) => {
         for (let round = 0; round < rounds; round++) await race(`round ${round}`, a, b);
       },

@@ -14,7 +14,7 @@ export const values: Subject = {
   },
 };
 
-/** A snapshot that holds the value as its custom state, as one member of a message, and as a field of its own. */
+/** A snapshot with the value as its custom state, in a message, and as a separate field. */
 function holding(value: unknown, plan: { sessionId: string; parentId?: string; turn: number }): SessionSnapshotInput {
   const { turn, ...lineage } = plan;
   const messages = Array.from({ length: turn + 1 }, (_, i) => message(i));
@@ -34,7 +34,7 @@ function kept(kit: Kit): void {
     equal(({} as { polluted?: unknown }).polluted, undefined, 'Object.prototype');
   });
 
-  kit.test('values: fields that the contract does not know are kept', async ({ a, b }) => {
+  kit.test('values: fields that are not part of the contract are kept', async ({ a, b }) => {
     const field = { lease: { owner: 'me', generation: 3 }, tags: ['x'], '': null };
     const state = { ...snapshot({ sessionId: 'chat' }).state, unknown: { kept: [1, 2] } };
     await keeps(a, b, 'one', { ...snapshot({ sessionId: 'chat' }), ...field, state });
@@ -44,7 +44,7 @@ function kept(kit: Kit): void {
   });
 
   if (kit.capabilities.metadata) {
-    kit.test('a snapshot that is saved without updatedAt has that of its createdAt', async ({ a, b }) => {
+    kit.test('a snapshot that is saved without updatedAt gets its createdAt', async ({ a, b }) => {
       const { updatedAt: _, ...first } = snapshot({ sessionId: 'chat' });
       await a.save('one', first);
       await a.save('one', (current) => ({ ...first, createdAt: second(9), status: current!.status }));
@@ -52,7 +52,7 @@ function kept(kit: Kit): void {
     });
   }
 
-  kit.test('values: members that are undefined drop', async ({ a }) => {
+  kit.test('values: undefined members are dropped', async ({ a }) => {
     const custom = { there: 1, gone: undefined, deep: [{ there: 2, gone: undefined }] };
     const saved = { ...snapshot({ sessionId: 'chat', custom }), finishReason: undefined, error: undefined };
     await a.save('one', saved);
@@ -61,18 +61,21 @@ function kept(kit: Kit): void {
     equal(await a.byId('one'), expected, 'the snapshot');
   });
 
-  kit.test('values: a snapshot without a state, and one with an empty state, come back so', async ({ a }) => {
-    const { state: _, ...bare } = snapshot({ sessionId: 'chat', status: 'pending' });
-    equal(await a.save('bare', bare), 'bare', 'the save');
-    equal(await a.byId('bare'), { ...bare, snapshotId: 'bare' }, 'the bare one');
-    await a.save('empty', { ...bare, state: {} });
-    equal(await a.byId('empty'), { ...bare, state: {}, snapshotId: 'empty' }, 'the empty one');
-    await a.save('bare', snapshot({ sessionId: 'chat', messages: 2 }));
-    equal(await a.byId('bare'), { ...snapshot({ sessionId: 'chat', messages: 2 }), snapshotId: 'bare' }, 'filled');
-  });
+  kit.test(
+    'values: a snapshot without a state and a snapshot with an empty state come back unchanged',
+    async ({ a }) => {
+      const { state: _, ...bare } = snapshot({ sessionId: 'chat', status: 'pending' });
+      equal(await a.save('bare', bare), 'bare', 'the save');
+      equal(await a.byId('bare'), { ...bare, snapshotId: 'bare' }, 'the bare one');
+      await a.save('empty', { ...bare, state: {} });
+      equal(await a.byId('empty'), { ...bare, state: {}, snapshotId: 'empty' }, 'the empty one');
+      await a.save('bare', snapshot({ sessionId: 'chat', messages: 2 }));
+      equal(await a.byId('bare'), { ...snapshot({ sessionId: 'chat', messages: 2 }), snapshotId: 'bare' }, 'filled');
+    },
+  );
 }
 
-/** Saves `value` in every way in which a store may come to keep it; `prefix` makes the ids. */
+/** Saves `value` in every way in which a store may store it; `prefix` begins the ids. */
 async function everywhere(a: Handle, b: Handle, prefix: string, name: string, value: unknown): Promise<void> {
   const ids = ['before', 'change', 'next', 'after'].map((when) => `${prefix}-${when}`);
   const held = [{ was: 'something else' }, value, value, 'something else'];
@@ -108,22 +111,25 @@ async function keeps(
 }
 
 function refused(kit: Kit): void {
-  kit.test('values: what JSON can’t hold is refused with its path, and nothing is written', async ({ a, b }) => {
-    const good = snapshot({ sessionId: 'chat', custom: { n: 1 }, messages: 2 });
-    await a.save('good', good);
-    for (const [name, make] of NO_VALUES) {
-      const inState = { ...good, parentId: 'good', state: { ...good.state, custom: { list: [{ bad: make() }] } } };
-      const inField = Object.assign({ ...good, parentId: 'good' }, { field: { bad: make() } });
-      for (const id of ['new', 'good', undefined]) {
-        await refuses('INVALID_ARGUMENT', () => b.save(id, inState), '/state/custom/list/0/bad');
-        await refuses('INVALID_ARGUMENT', () => b.save(id, inField), '/field/bad');
+  kit.test(
+    'values: a value that JSON can’t represent is refused with its path, and nothing is written',
+    async ({ a, b }) => {
+      const good = snapshot({ sessionId: 'chat', custom: { n: 1 }, messages: 2 });
+      await a.save('good', good);
+      for (const [name, make] of NO_VALUES) {
+        const inState = { ...good, parentId: 'good', state: { ...good.state, custom: { list: [{ bad: make() }] } } };
+        const inField = Object.assign({ ...good, parentId: 'good' }, { field: { bad: make() } });
+        for (const id of ['new', 'good', undefined]) {
+          await refuses('INVALID_ARGUMENT', () => b.save(id, inState), '/state/custom/list/0/bad');
+          await refuses('INVALID_ARGUMENT', () => b.save(id, inField), '/field/bad');
+        }
+        equal(await a.byId('new'), undefined, `a new snapshot with ${name}`);
+        equal(await b.bySession('chat'), { ...good, snapshotId: 'good' }, `the leaf after ${name}`);
       }
-      equal(await a.byId('new'), undefined, `a new snapshot with ${name}`);
-      equal(await b.bySession('chat'), { ...good, snapshotId: 'good' }, `the leaf after ${name}`);
-    }
-  });
+    },
+  );
 
-  kit.test('values: a symbol as a key drops, a null prototype does not matter', async ({ a }) => {
+  kit.test('values: symbol keys are dropped, and a null prototype does not matter', async ({ a }) => {
     const custom = Object.assign(Object.create(null) as object, { n: 1, [Symbol('s')]: 2 });
     await a.save('one', snapshot({ custom }));
     equal((await a.mustGet('one')).state?.custom, { n: 1 }, 'the state');

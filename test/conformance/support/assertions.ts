@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
 
-/** A typed error, recognised by what it has: stores may come with another copy of Genkit than the kit's. */
+/** A typed error, recognized by its members, because a store may use another copy of Genkit than the kit. */
 interface TypedError extends Error {
   status: string;
 }
@@ -24,7 +24,7 @@ export function isTyped(error: unknown): error is TypedError {
   return error instanceof Error && STATUSES.has((error as { status?: unknown }).status as string);
 }
 
-/** The status of a typed error. What else was thrown fails the test. */
+/** Returns the status of a typed error. Any other thrown value fails the test. */
 export function statusOf(error: unknown): string {
   assert.ok(isTyped(error), `expected a GenkitError with a status, got ${describe(error)}`);
   return error.status;
@@ -33,7 +33,7 @@ export function statusOf(error: unknown): string {
 /**
  * Runs `call`, which must be refused with one of these statuses.
  *
- * @param mention What the message must contain, an id say.
+ * @param mention A text that the message must contain, for example an id.
  */
 export async function refuses(
   status: string | readonly string[],
@@ -49,24 +49,27 @@ export async function refuses(
     assertSpeaksSafely(error as TypedError, mention);
     return error as TypedError;
   }
-  assert.fail(`expected ${expected.join(' or ')}, but the call went through and answered ${show(answer)}`);
+  assert.fail(`expected ${expected.join(' or ')}, but the call succeeded and returned ${show(answer)}`);
 }
 
-/** An absolute path such as servers keep data under. */
+/** Matches an absolute path where servers usually keep data. */
 const SERVER_PATH =
   /(?:^|[\s"'`(=])(?:\/(?:data|home|mnt|opt|private|root|srv|tmp|Users|usr|var|workspace)\/|[A-Z]:\\)/;
 
 function assertSpeaksSafely(error: TypedError, mention: string | undefined): void {
   const { message } = error;
-  assert.ok(!/\n\s+at /.test(message), `the message holds a stack: ${message}`);
-  // An id that the caller gave may look like a path.
+  assert.ok(!/\n\s+at /.test(message), `the message contains a stack: ${message}`);
+  // An id of the caller may look like a path.
   const own = mention === undefined ? message : message.replaceAll(mention, '');
-  assert.ok(![process.cwd(), tmpdir()].some((path) => own.includes(path)), `a path of the server is told: ${message}`);
-  assert.ok(!SERVER_PATH.test(own), `the message holds a path of the server: ${message}`);
+  assert.ok(
+    ![process.cwd(), tmpdir()].some((path) => own.includes(path)),
+    `the message contains a path of this process: ${message}`,
+  );
+  assert.ok(!SERVER_PATH.test(own), `the message contains a path of the server: ${message}`);
   if (mention !== undefined) assert.ok(message.includes(mention), `the message does not name ${mention}: ${message}`);
 }
 
-/** Deep equality: `0` is not `-0`, `undefined` is not absent, and an own `__proto__` counts. */
+/** Asserts deep equality: `0` is not `-0`, an `undefined` member is not a missing one, and an own `__proto__` counts. */
 export function equal(actual: unknown, expected: unknown, what: string): void {
   try {
     assert.deepStrictEqual(actual, expected);
@@ -75,7 +78,7 @@ export function equal(actual: unknown, expected: unknown, what: string): void {
   }
 }
 
-/** The same text for the same JSON value, whatever the order of its members. */
+/** Returns the same text for equal JSON values. The order of members does not matter. */
 export function textOf(value: unknown): string {
   if (Object.is(value, -0)) return '-0';
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'undefined';
@@ -84,10 +87,10 @@ export function textOf(value: unknown): string {
   return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${textOf(member)}`).join()}}`;
 }
 
-/** So many cases at once: a database answers them in the time of one. */
+/** The number of cases to run at once: a database answers them in the time of one. */
 const GROUP = 8;
 
-/** Runs `check` on each case, though an earlier one failed, and fails with the names of those that did. */
+/** Runs `check` on each case, even if an earlier one failed, and fails with the names of the failed cases. */
 export async function each<T>(
   cases: readonly T[],
   nameOf: (one: T) => string,
@@ -122,7 +125,7 @@ export async function eventually(
   }
 }
 
-/** The value in a message. */
+/** Formats a value for a message. */
 export function show(value: unknown): string {
   const text = typeof value === 'bigint' || typeof value === 'symbol' ? value.toString() : textOf(value);
   return text.length <= 600 ? text : `${text.slice(0, 600)}… (${text.length} characters)`;

@@ -9,8 +9,8 @@ import type {
 import type { InMemorySessionStore } from '../../../stores/in-memory/in-memory-session-store.ts';
 
 /**
- * One of several connections to a backend that lives on: a sound store as it would be on another machine. Every call takes a while, before
- * and after it does its work.
+ * One of several connections to a backend that stays open: a correct store, as on another machine. Every call waits for a while before and
+ * after its work.
  */
 export class Connection implements SnapshotStore, ScopeStore, RecordStore {
   readonly capabilities;

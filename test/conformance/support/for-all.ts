@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 
-/** How long a smaller counterexample is looked for: one try takes seconds on a database, and there are thousands of smaller ones. */
+/** The time limit for finding a smaller counterexample. One try takes seconds on a database, and there are thousands of smaller values. */
 const SHRINKING_MS = 30_000;
 
-/** Plays random values, and fails with the smallest that was found to fail. */
+/** Plays random values, and fails with the smallest failing value that it found. */
 export async function forAll<T>(
   values: fc.Arbitrary<T>,
   play: (value: T) => unknown,

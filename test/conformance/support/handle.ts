@@ -27,7 +27,7 @@ import type {
 
 type Context = SessionStoreOptions['context'];
 
-/** A store as one tenant's caller uses it: adds the caller's context to every call. */
+/** A store for a caller of one tenant. Adds the caller's context to every call. */
 export class Handle {
   readonly store: SessionStore;
   readonly #context: Context;
@@ -39,7 +39,7 @@ export class Handle {
     this.#ends = ends;
   }
 
-  /** The same store, used by another tenant. */
+  /** Returns the same store for another tenant. */
   as(tenant: unknown): Handle {
     return new Handle(this.store, { tenant }, this.#ends);
   }
@@ -66,7 +66,7 @@ export class Handle {
     return (await this.bySession(sessionId))?.snapshotId;
   }
 
-  /** Saves what `answer` is, or what it answers. */
+  /** Saves `answer`, or its result if it is a function. */
   save(
     snapshotId: string | undefined,
     answer: SessionSnapshotInput | SnapshotMutator,
@@ -82,7 +82,7 @@ export class Handle {
     return end;
   }
 
-  /** Ends what a test that failed has left. */
+  /** Ends the watchers that a failed test has left. */
   endWatching(): void {
     for (const end of this.#ends) end();
   }
@@ -113,7 +113,7 @@ export class Handle {
 
   async scope(id: ScopeId): Promise<ScopeRecord> {
     const [record] = await this.readScopes([id]);
-    assert.ok(record, `no record was answered for ${JSON.stringify(id)}`);
+    assert.ok(record, `no record was returned for ${JSON.stringify(id)}`);
     return record;
   }
 
@@ -137,7 +137,7 @@ export class Handle {
     return this.#full.close();
   }
 
-  /** Only tests of abilities that the store declared go through here. */
+  /** The store with all methods. Only for tests of features that the store has declared. */
   get #full(): SnapshotStore & ScopeStore & RecordStore {
     return this.store as SnapshotStore & ScopeStore & RecordStore;
   }

@@ -1,4 +1,4 @@
-/** Strings that are ids like any other here, and that something on the way to a disk or a database takes for more. */
+/** Strings that are ordinary ids here, but have a special meaning in file systems, databases or formats. */
 
 const words = (text: string): string[] => text.trim().split(/[ \n]+/);
 
@@ -61,20 +61,26 @@ const LENGTHS = [
   ['\u{1F600}'.repeat(512)],
 ].flat();
 
-/** Different strings, each an id: some are the same after decoding, case folding or Unicode normalisation, which no store may do. */
+/** Different ids. Some are equal after decoding, case folding or Unicode normalization, which no store may do. */
 export const HOSTILE_IDS: readonly string[] = [
   ...new Set([...PATHS, ...NAMES, ...UNICODE, ...CHARACTERS, ...LENGTHS].filter((id) => id.trim() !== '')),
 ];
 
-/** Ids that are the same once they are folded in case, normalised, trimmed or taken for paths. */
+/** Ids that become equal by case folding, normalization, trimming or path resolution. */
 const LOOK_ALIKES = [...words('A a \u00E9 e\u0301 K \u212A fi \uFB01 x /x x. ./x'), 'x ', '\u200Bx'];
 
-/** Some of many hostile ids or prefixes, and always those that look alike: a store that takes two for the same is seen only if both are there. */
+/**
+ * Returns some of many hostile ids or prefixes, and always those that look alike: a store that confuses two ids is caught only if both are
+ * used.
+ */
 export function hostileOnes(kit: { some<T>(cases: readonly T[]): readonly T[] }, all: readonly string[]): string[] {
   return [...new Set([...LOOK_ALIKES, ...kit.some(all)])];
 }
 
-/** Tenant prefixes that must stay apart. None climbs further than three folders, so that a store that lets them only soils its own. */
+/**
+ * Tenant prefixes that must stay separate. None leads out of more than three folders, so that a faulty store writes only inside the test's
+ * folder.
+ */
 export const HOSTILE_PREFIXES: readonly string[] = [
   words(String.raw`
     global Global GLOBAL a A a/b a/../b b .. . ../a ../../a ../../../a a/.. a/. ./a /a a/ a//b / \a a\b ..\a %2e%2e%2fa a%2Fb %61

@@ -4,7 +4,7 @@ import type { ConformanceOptions, OpenOptions, OpenStores, Runner } from '../opt
 import { eventually } from './assertions.ts';
 import { Handle } from './handle.ts';
 
-/** What a test gets: two handles on one empty backend. */
+/** The handles of a test: two handles on one empty backend. */
 export interface Stage {
   a: Handle;
   b: Handle;
@@ -14,22 +14,22 @@ export interface Stage {
 /** A part of the contract and its tests. */
 export interface Subject {
   name: string;
-  /** Whether it has tests for this store. Default: it has. */
+  /** Whether the subject has tests for this store. Default: true. */
   isFor?(kit: Kit): boolean;
   /** Whether its tests are about names, so that they run again under a tenant prefix. Default: `false`. */
   usesNames?: boolean;
   tests(kit: Kit): void;
 }
 
-/** The tenant that the second run of the suite lives in; no file system and no database takes it as it is. */
+/** The tenant of the suite's second run. No file system or database accepts it without encoding. */
 const TENANT = '../Tenant/é %2F\u0000';
 
 const CALLER = { tenant: TENANT };
 
-/** What the subjects are written against. */
+/** Runs the tests of the subjects. */
 export class Kit {
   readonly capabilities: Readonly<StoreCapabilities>;
-  /** Whether the store under test is known by Genkit's three methods only. */
+  /** Whether the tested store has only Genkit's three methods. */
   readonly isForeign: boolean;
   readonly seed: number;
   readonly watchTimeoutMs: number;
@@ -59,23 +59,23 @@ export class Kit {
     return this.#underTenant;
   }
 
-  /** How often a repeated test repeats; three times at least. */
+  /** Returns the number of repetitions of a test, at least `least`. */
   runs(short: number, long: number, least = 3): number {
     return Math.max(least, Math.round(scale(short, long) * (this.#options.effort ?? 1)));
   }
 
-  /** Whether the effort is below 0.05: what is long for variety's sake is shorter. */
+  /** Whether the effort is below 0.05. Then long random cases are shorter. */
   get isBrief(): boolean {
     return (this.#options.effort ?? 1) < 0.05;
   }
 
-  /** All of many cases that are alike; with an effort below 0.05 every eighth, the seed says which. */
+  /** Returns all of many similar cases; with an effort below 0.05, every eighth, chosen by the seed. */
   some<T>(cases: readonly T[]): readonly T[] {
     const step = this.isBrief ? 8 : 1;
     return cases.filter((_, i) => (i + this.seed) % step === 0);
   }
 
-  /** Parameters of a fast-check run; the names of such tests say the seed. */
+  /** Returns the parameters of a fast-check run. The names of such tests contain the seed. */
   property(short: number, long: number): { seed: number; numRuns: number; endOnFailure: boolean } {
     const numRuns = this.runs(short, long, this.isBrief ? 1 : 3);
     return { seed: this.seed, numRuns, endOnFailure: !(this.#options.shrink ?? true) };
@@ -86,7 +86,7 @@ export class Kit {
     this.#runner.it(name, () => this.onStage(body, open), timeoutMs);
   }
 
-  /** A test of what an ability gives, and one of what happens without it: the one that applies is run. */
+  /** Defines one of two tests: of a feature, or of the behaviour without it. */
   either(
     ability: keyof StoreCapabilities,
     withIt: { name: string; body: (stage: Stage) => Promise<void>; open?: OpenOptions },
@@ -96,7 +96,7 @@ export class Kit {
     this.test(name, body, open);
   }
 
-  /** Runs `body` on a backend of its own. */
+  /** Runs `body` on a new backend. */
   async onStage<T>(body: (stage: Stage) => Promise<T>, open: OpenOptions = {}): Promise<T> {
     const prefix = this.#underTenant ? { snapshotPathPrefix: tenantOfContext } : {};
     const stores = await this.#options.open({ ...prefix, ...open });
@@ -124,7 +124,7 @@ export class Kit {
   }
 }
 
-/** What the tests configure: the caller's context names the tenant. */
+/** The prefix function of the tests: the caller's context names the tenant. */
 function tenantOfContext(options?: { context?: Record<string, unknown> }): string {
   return options?.context?.['tenant'] as string;
 }

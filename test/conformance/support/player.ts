@@ -17,7 +17,7 @@ import { WatchLog } from './watch-log.ts';
 
 type Of<Name extends Operation['op']> = Extract<Operation, { op: Name }>;
 
-/** What is known of one tenant. */
+/** The data of one tenant. */
 interface Tenant {
   handles: readonly [Handle, Handle];
   model: ReferenceModel;
@@ -27,7 +27,7 @@ interface Tenant {
 
 const SESSIONS = ['first session', 'second/../session', 'third \u0000 é'];
 
-/** Plays a tape on a store and on the reference model, and compares the two after each operation. */
+/** Runs a tape on a store and on the reference model, and compares both after each operation. */
 export class Player {
   readonly #kit: Kit;
   readonly #tenants: readonly Tenant[];
@@ -107,7 +107,7 @@ export class Player {
     await this.#compare(tenant, by, id, sessionId);
   }
 
-  /** Several edits of one snapshot at once: the outcome must be that of one order of them. */
+  /** Makes several edits of one snapshot at once. The outcome must be the outcome of one of their orders. */
   async #race(tenant: Tenant, { by, target, edits }: Of<'race'>): Promise<void> {
     const id = target === 'new' ? this.#newId() : this.#target(tenant, target);
     const sessionId = this.#sessionOf(tenant, id) ?? SESSIONS[0]!;
@@ -124,8 +124,8 @@ export class Player {
     assert.ok(first, `no order of the racing saves of ${show(id)} gives ${outcomes} and leaves ${read}`);
     tenant.model = first.model;
     if (first.states.length > 0) this.#remember(tenant, id);
-    // Which of the orders it was only a watcher may have seen.
-    await this.#tell(
+    // Only a watcher may have seen which of the orders it was.
+    await this.#noteWrites(
       tenant,
       id,
       undefined,
@@ -143,7 +143,7 @@ export class Player {
       return null;
     });
     if (throws) await assert.rejects(save, (error) => error === mine);
-    else equal(await save, null, 'the answer of a skipped save');
+    else equal(await save, null, 'the result of a skipped save');
     await this.#compare(tenant, by, id, this.#sessionOf(tenant, id));
   }
 
@@ -156,7 +156,7 @@ export class Player {
 
   async #prune(tenant: Tenant, { by, policy, dryRun }: Of<'prune'>): Promise<void> {
     const { sessions, snapshots } = await tenant.handles[by].prune(policy, { dryRun });
-    equal({ sessions, snapshots }, tenant.model.prune(policy, Date.now(), dryRun), 'what was pruned');
+    equal({ sessions, snapshots }, tenant.model.prune(policy, Date.now(), dryRun), 'the counts of pruning');
     await this.#compareAll(tenant);
   }
 
@@ -172,14 +172,15 @@ export class Player {
     const id = target === 'future' ? this.#idAfter(this.#saves) : this.#target(tenant, target);
     const log = new WatchLog(tenant.handles[by], id, tenant.model.get(id));
     this.#watching.push(log);
-    if (tenant.model.get(id)) await this.#kit.eventually(() => log.hasHeard, `the first telling of ${show(id)}`);
+    if (tenant.model.get(id))
+      await this.#kit.eventually(() => log.hasNotification, `the first notification of ${show(id)}`);
   }
 
   async #unwatch({ watcher }: Of<'unwatch'>): Promise<void> {
     this.#watching[watcher % Math.max(this.#watching.length, 1)]?.end();
   }
 
-  /** Lets the model do what the store did, and compares how it went. */
+  /** Runs the store's operation on the model, and compares the outcomes. */
   async #settle(
     tenant: Tenant,
     by: 0 | 1,
@@ -193,14 +194,14 @@ export class Player {
     if ('refused' in predicted) return;
     if (predicted.id === null) return;
     this.#remember(tenant, id);
-    await this.#tell(tenant, id, by, [[tenant.model.get(id)!]]);
+    await this.#noteWrites(tenant, id, by, [[tenant.model.get(id)!]]);
   }
 
   /**
-   * Notes for the watchers of a snapshot what was written, write by write (more than one snapshot: it was one of them), and by which handle;
-   * by several when that is `undefined`.
+   * Notes the writes of a snapshot for its watchers, one by one. Each write lists the snapshots that it may have made. `undefined` as the
+   * handle: several handles wrote.
    */
-  async #tell(
+  async #noteWrites(
     tenant: Tenant,
     id: string,
     by: 0 | 1 | undefined,
@@ -210,12 +211,12 @@ export class Player {
     for (const log of this.#watching) {
       if (log.snapshotId !== id || !tenant.handles.includes(log.handle)) continue;
       const isOwn = a.store === b.store || (by !== undefined && tenant.handles[by] === log.handle);
-      const foreign = this.#kit.capabilities.watchAcrossProcesses ? (by === undefined ? 'crowd' : 'other') : 'unheard';
+      const foreign = this.#kit.capabilities.watchAcrossProcesses ? (by === undefined ? 'crowd' : 'other') : 'silent';
       await log.wrote(this.#kit, isOwn ? 'own' : foreign, writes);
     }
   }
 
-  /** What the operation touched, through the handle that did not do it. */
+  /** Compares the data of an operation, read through the other handle. */
   async #compare({ handles, model }: Tenant, by: 0 | 1, id: string, sessionId: string | undefined): Promise<void> {
     const other = handles[by === 0 ? 1 : 0];
     equal(await other.byId(id), model.get(id), show(id));
@@ -243,7 +244,7 @@ export class Player {
     return this.#idAfter(this.#saves++);
   }
 
-  /** The id of a save to come, or of one that was: some are plain, some are not. */
+  /** Returns the id of a future or earlier save. Some ids are plain, some are hostile. */
   #idAfter(save: number): string {
     return [`turn ${save}`, `../turn ${save}`, `Turn/${save}\u0000`, `túrn ${save}`][save % 4]!;
   }
@@ -282,7 +283,7 @@ export class Player {
 
 type Outcome = { id: string | null } | { error: string };
 
-/** A save that was done, and how it went. */
+/** A save and its outcome. */
 interface Save {
   mutator: SnapshotMutator;
   outcome: Outcome;
@@ -301,7 +302,7 @@ function agrees(outcome: Outcome, predicted: SaveOutcome): boolean {
   return 'id' in predicted && predicted.id === outcome.id;
 }
 
-/** The saves in this order, and what the snapshot was after each that wrote; nothing where their outcomes would have been others. */
+/** Replays the saves in this order. Returns the snapshot after each write; `undefined` if the outcomes would differ. */
 function replay(
   before: ReferenceModel,
   id: string,

@@ -4,7 +4,7 @@ import { equal, refuses, show } from './assertions.ts';
 import type { Handle } from './handle.ts';
 import { snapshot } from './snapshots.ts';
 
-/** Names that a store may take for each other, or for more than a name; each is a session, a kind and a key. */
+/** Names that a store may confuse or interpret; each is used as a session, a kind and a key. */
 const NAMES = ['a', 'A', 'a/b', 'b', 'b/b', '__proto__'];
 
 type Named = { session: number; kind: number; key: number };
@@ -15,9 +15,9 @@ export type RecordOperation = { by: 0 | 1 } & (
   | { op: 'prune' }
 );
 
-/** The revision that a write expects: none in particular, the right one, that there is none, one that was. */
+/** The revision that a write expects: any, the current one, no record, or an old one. */
 type Expected = 'any' | 'current' | 'none' | 'old';
-/** The snapshot that a write is bound to: none, one of its session, one that is gone or of another session. */
+/** The snapshot that a write requires: none, a snapshot of its session, or one that was removed or belongs to another session. */
 type Bound = 'any' | 'own' | 'other';
 
 export function recordTapes(able: Readonly<StoreCapabilities>): fc.Arbitrary<RecordOperation[]> {
@@ -54,11 +54,11 @@ interface Row {
   readonly revision: string;
 }
 
-/** What must be there, in lists that are searched from end to end. */
+/** The expected records, in lists that are searched from end to end. */
 class Model {
   rows: Row[] = [];
   snapshots: { readonly id: string; readonly sessionId: string }[] = [];
-  /** Of all writes. */
+  /** The revisions of all writes. */
   readonly revisions: string[] = [];
 
   find(name: Pick<Row, 'sessionId' | 'kind' | 'key'>): Row | undefined {
@@ -75,7 +75,7 @@ function isSame(x: Pick<Row, 'sessionId' | 'kind' | 'key'>, y: Pick<Row, 'sessio
   return x.sessionId === y.sessionId && x.kind === y.kind && x.key === y.key;
 }
 
-/** Plays a tape on a store and on the model, and compares the two after each operation. */
+/** Runs a tape on a store and on the model, and compares both after each operation. */
 export async function playRecords(tape: readonly RecordOperation[], handles: readonly Handle[]): Promise<void> {
   const model = new Model();
   for (const [turn, operation] of tape.entries()) {

@@ -1,10 +1,10 @@
 import type { Runner } from '../options.ts';
 
-/** How one test of the suite ended. */
+/** The result of one test of the suite. */
 export interface Result {
   subject: string;
   test: string;
-  /** Why it failed; absent when it passed. */
+  /** Why it failed; missing if it passed. */
   error?: unknown;
 }
 
@@ -16,7 +16,7 @@ interface Test {
 
 const LONGEST_MS = 60_000;
 
-/** Runs the suite outside any test runner, once, without a tenant prefix of its own, and answers how each test ended. */
+/** Runs the suite without a test runner, once and without the second run under a tenant prefix. Returns the result of each test. */
 export async function runSuite<Options extends { runner?: Runner }>(
   options: Options,
   define: (options: Options) => void,
@@ -35,7 +35,7 @@ export async function runSuite<Options extends { runner?: Runner }>(
   return results;
 }
 
-/** An error that no code catches would end the process; here it fails the test that runs. */
+/** Makes an uncaught error fail the running test instead of ending the process. */
 async function withoutStrays(body: () => Promise<void>): Promise<void> {
   const events = ['unhandledRejection', 'uncaughtException'] as const;
   const others = events.map((event) => process.rawListeners(event) as (() => void)[]);
@@ -54,7 +54,7 @@ async function withoutStrays(body: () => Promise<void>): Promise<void> {
   if (strays.length > 0) throw strays[0];
 }
 
-/** The subjects in which a test failed. */
+/** Returns the subjects in which a test failed. */
 export function caughtBy(results: readonly Result[]): string[] {
   return [...new Set(results.filter((result) => 'error' in result).map((result) => result.subject))];
 }
@@ -73,7 +73,7 @@ function collect<Options extends { runner?: Runner }>(options: Options, define: 
     },
   };
   define({ ...options, runner });
-  // The same tests come again under a tenant prefix.
+  // The same tests are repeated under a tenant prefix.
   const isSecond = (test: Test, i: number): boolean =>
     tests.findIndex((other) => other.subject === test.subject && other.name === test.name) < i;
   return tests.filter((test, i) => !isSecond(test, i));

@@ -5,7 +5,7 @@ import type { Handle } from './handle.ts';
 import { snapshot } from './snapshots.ts';
 import { tenantOf } from './tape.ts';
 
-/** Names that a store may take for each other, or for more than a name. */
+/** Names that a store may confuse or interpret. */
 const NAMES = ['a', 'A', 'a/b', 'b', '../a', 'é', 'e\u0301', '__proto__', 'a\u0000', '["a"', 'l'.repeat(1024)];
 const KEYS = ['n', '__proto__', 'a.b', '', 'constructor'];
 
@@ -17,7 +17,7 @@ interface Change {
   edit: 'set' | 'increment' | 'delete' | 'clear' | 'leave';
 }
 
-/** What becomes of the save that the changes are part of. */
+/** The outcome of the save that contains the changes. */
 type Fate = 'saved' | 'skipped' | 'fails' | 'conflict' | 'change fails';
 
 export type ScopeOperation = { by: 0 | 1; tenant: number } & (
@@ -62,7 +62,7 @@ export function scopeTapes(able: Readonly<StoreCapabilities>, tenants: number): 
   return fc.array(fc.oneof(...operations), { minLength: 1, maxLength: 80, size: 'max' });
 }
 
-/** What must be there: the records of one tenant in a list, searched from end to end. */
+/** The expected records of one tenant, in a list that is searched from end to end. */
 class Model {
   readonly #records: { id: ScopeId; members: Map<string, number> }[] = [];
 
@@ -84,7 +84,7 @@ function isSame(x: ScopeId, y: ScopeId): boolean {
   return x.scope === 'app' || (y.scope === 'user' && x.userId === y.userId);
 }
 
-/** Plays a tape on a store and on the model, and compares the two after each operation. */
+/** Runs a tape on a store and on the model, and compares both after each operation. */
 export async function playScopes(
   tape: readonly ScopeOperation[],
   tenants: readonly Handle[][],
@@ -151,7 +151,7 @@ async function save(
   if (isSaved) for (const change of distinct) apply(model, change, value);
 }
 
-/** The same edits as saves of their own, all at once; each adds to a key of its own, so that their order does not matter. */
+/** Makes the same edits as separate saves, all at once. Each adds to a different key, so that their order does not matter. */
 async function race(changes: readonly Change[], handles: Handle[], model: Model, turn: string): Promise<void> {
   const racing = changes.flatMap((change) =>
     Array.from({ length: 3 }, () => ({ ...change, edit: 'increment' as const })),

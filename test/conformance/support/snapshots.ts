@@ -1,6 +1,6 @@
 import type { SessionSnapshotInput, SnapshotStatus } from '../../../src/store/contract.ts';
 
-/** What a test says of a snapshot; all else is ordinary. */
+/** The members of a snapshot that a test sets. The others get defaults. */
 export interface SnapshotPlan {
   sessionId?: string;
   parentId?: string;
@@ -8,14 +8,14 @@ export interface SnapshotPlan {
   updatedAt?: string;
   status?: SnapshotStatus;
   custom?: unknown;
-  /** So many messages. */
+  /** The number of messages. */
   messages?: number;
 }
 
 export const TERMINAL = ['completed', 'failed', 'aborted'] as const;
 export const STATUSES = ['pending', ...TERMINAL, 'expired'] as const;
 
-/** A snapshot as a turn saves it. */
+/** Returns a snapshot as a turn saves it. */
 export function snapshot(plan: SnapshotPlan = {}): SessionSnapshotInput {
   const { custom, messages, createdAt = '2026-01-02T03:04:05.678Z', ...fields } = plan;
   return {
@@ -40,7 +40,7 @@ export function message(index: number): { role: 'user' | 'model'; content: { tex
 
 const EPOCH = Date.parse('2026-01-01T00:00:00.000Z');
 
-/** The instant so many seconds into 2026. */
+/** Returns the time some seconds after the start of 2026. */
 export function second(offset: number): string {
   return new Date(EPOCH + offset * 1000).toISOString();
 }

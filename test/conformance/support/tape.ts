@@ -9,17 +9,17 @@ import type {
 import { policies } from '../sessions/retention.ts';
 import { message, snapshot, STATUSES } from './snapshots.ts';
 
-/** Who does it: which of the two handles, for which tenant. */
+/** The handle and the tenant of an operation. */
 interface Actor {
   by: 0 | 1;
   tenant: number;
 }
 
-/** A change of a snapshot. Numbers called `target` and the like name a known snapshot, modulo how many there are. */
+/** A change of a snapshot. Numbers such as `target` name a known snapshot, modulo the number of snapshots. */
 export interface Edit {
   status?: SnapshotStatus;
   n: number;
-  /** Sends another parent and another `createdAt` along. */
+  /** Whether to also send another parent and another `createdAt`. */
   resend: boolean;
   session: 'same' | 'none' | 'other';
   messages: 'same' | 'more' | 'fewer' | 'none';
@@ -68,12 +68,12 @@ const edit: fc.Arbitrary<Edit> = fc.record(
   { requiredKeys: ['n', 'resend', 'session', 'messages'] },
 );
 
-/** One of so many tenants, mostly the first, so that the sessions of one become long. */
+/** Chooses one of the tenants, usually the first, so that its sessions become long. */
 export function tenantOf(tenants: number): fc.Arbitrary<number> {
   return fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(tenants - 1) });
 }
 
-/** Random operations of what the store is able to do, for so many tenants. */
+/** Random operations that the store supports, for this number of tenants. */
 export function tapes(able: Readonly<StoreCapabilities>, tenants: number): fc.Arbitrary<Operation[]> {
   const actor = { by: fc.constantFrom<0 | 1>(0, 1), tenant: tenantOf(tenants) };
   const optional = { expected: able.compareLeaf ? expected : fc.constant(undefined) };
@@ -130,7 +130,7 @@ export function tapes(able: Readonly<StoreCapabilities>, tenants: number): fc.Ar
   return fc.array(fc.oneof(...operations), { minLength: 1, maxLength: 40, size: 'max' });
 }
 
-/** The mutator of an edit; a snapshot that is not there yet begins in `sessionId`. */
+/** Returns the mutator of an edit. A new snapshot belongs to `sessionId`. */
 export function editing(change: Edit, sessionId: string): SnapshotMutator {
   return (current) => {
     const before: SessionSnapshotInput = current ?? snapshot({ sessionId, status: 'pending', messages: 0 });
@@ -145,7 +145,7 @@ export function editing(change: Edit, sessionId: string): SnapshotMutator {
     if (change.session === 'none') removeSession(after);
     if (change.session === 'other') Object.assign(after, { sessionId: 'moved' });
     if (current) return after;
-    // A new snapshot has to say what it is; only rewrites test what stays.
+    // A new snapshot needs its own parent and createdAt; only rewrites test that these never change.
     const { parentId: _, ...fresh } = after;
     return { ...fresh, sessionId, createdAt: before.createdAt };
   };

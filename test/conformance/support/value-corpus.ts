@@ -1,20 +1,20 @@
-/** Values that JSON holds and that stores are known to lose, and things that it does not hold. */
+/** JSON values that stores are known to lose, and values that JSON can't represent. */
 
 import type { ScopeRecord } from '../../../src/store/contract.ts';
 
-/** Nested `depth` deep. */
+/** Nests a value `depth` times. */
 function nested(depth: number, wrap: (inner: unknown) => unknown): unknown {
   let value: unknown = 'core';
   for (let level = 0; level < depth; level++) value = wrap(value);
   return value;
 }
 
-/** A record with this own key, whatever the key is. */
+/** Returns a record with this own key, even for `__proto__`. */
 export function keyed(key: string, value: unknown = { deep: [1] }): ScopeRecord {
   return Object.defineProperty({}, key, { value, enumerable: true, writable: true, configurable: true });
 }
 
-/** Keys that a language, a path syntax or a database takes for more. */
+/** Keys with a special meaning in a language, a path syntax or a database. */
 const KEYS = [
   '. .. a.b a[0] ~ / ~0 ~1 a/b - $ $ref __name__ __id1__ ` * 0 01 -1 4294967296 \u00E9 e\u0301'.split(' '),
   '__proto__ constructor prototype toString valueOf hasOwnProperty toJSON then length'.split(' '),
@@ -84,7 +84,7 @@ function cycle(): object {
   return value;
 }
 
-/** What JSON does not hold; each is made anew, because some can't be shared. */
+/** Values that JSON can't represent. Each is made again for each use, because some can't be shared. */
 export const NO_VALUES: readonly [name: string, make: () => unknown][] = [
   ['a function', () => () => 1],
   ['a symbol', () => Symbol('s')],

@@ -4,44 +4,47 @@ import { show, textOf } from './assertions.ts';
 import type { Handle } from './handle.ts';
 import type { Kit } from './kit.ts';
 
-/** Who wrote: the watcher's own store; another that it hears; several at once, so that it may hear of the last only; one that it does not hear. */
-type Writer = 'own' | 'other' | 'crowd' | 'unheard';
+/**
+ * The writer: the watcher's own store; another store that notifies it; several stores at once, which may deliver only the last write; a
+ * store that does not notify it.
+ */
+type Writer = 'own' | 'other' | 'crowd' | 'silent';
 
-/** A watcher, what it was told, and what it should have been told. */
+/** A watcher, the notifications that it got, and those that it must get. */
 export class WatchLog {
   readonly handle: Handle;
   readonly snapshotId: string;
-  readonly #told: SessionSnapshot[] = [];
-  /** The snapshot as it was on subscribing and after each write since; of writes that raced what it may have been. */
+  readonly #received: SessionSnapshot[] = [];
+  /** The snapshot at the start and after each write; for racing writes, the possible snapshots. */
   readonly #history: (readonly SessionSnapshot[])[];
   readonly #unsubscribe: () => void;
-  #toldAtEnd: number | undefined;
-  /** Whether every status is to be told, or the last one, or it is not known. */
+  #receivedAtEnd: number | undefined;
+  /** Whether every status must be delivered, only the last one, or it is unknown. */
   #expects: 'all' | 'last' | 'nothing' = 'all';
-  /** Something was written while it was not known that the write before had been heard: of that one less may be left to tell. */
+  /** Whether a write may have overtaken an earlier write, which then needs no full notification. */
   #mayBeOvertaken = false;
 
   constructor(handle: Handle, snapshotId: string, current: SessionSnapshot | undefined) {
     this.handle = handle;
     this.snapshotId = snapshotId;
     this.#history = current ? [[current]] : [];
-    this.#unsubscribe = handle.watch(snapshotId, (news) => this.#told.push(news));
-    assert.equal(this.#told.length, 0, `the watcher of ${show(snapshotId)} was told inside the call`);
+    this.#unsubscribe = handle.watch(snapshotId, (news) => this.#received.push(news));
+    assert.equal(this.#received.length, 0, `the watcher of ${show(snapshotId)} was notified inside the call`);
   }
 
-  get hasHeard(): boolean {
-    return this.#told.length > 0;
+  get hasNotification(): boolean {
+    return this.#received.length > 0;
   }
 
   /**
-   * Notes what was written, write by write. What another store wrote has to be heard before more is written: only its own it surely hears
-   * one by one. That a rewrite which keeps the status was heard cannot be waited for: it need not be told by itself.
+   * Notes the writes, one by one. Waits for the notification of another store's write before the next write, because only writes of the
+   * watcher's own store are surely delivered one by one. Does not wait for a rewrite with the same status, because it may be merged.
    */
   async wrote(kit: Kit, writer: Writer, writes: readonly (readonly SessionSnapshot[])[]): Promise<void> {
-    if (this.#toldAtEnd !== undefined) return;
+    if (this.#receivedAtEnd !== undefined) return;
     const before = this.#statuses().length;
     this.#history.push(...writes);
-    if (writer === 'unheard') this.#expects = 'nothing';
+    if (writer === 'silent') this.#expects = 'nothing';
     const isUnsure =
       writer === 'crowd' || writes.some((states) => new Set(states.map(({ status }) => status)).size > 1);
     if (isUnsure && this.#expects === 'all') this.#expects = 'last';
@@ -51,18 +54,22 @@ export class WatchLog {
   }
 
   end(): void {
-    this.#toldAtEnd ??= this.#told.length;
+    this.#receivedAtEnd ??= this.#received.length;
     this.#unsubscribe();
   }
 
-  /** Waits until all is told that has to be, and checks it. */
+  /** Waits for all required notifications, and checks them. */
   async settled(kit: Kit): Promise<void> {
-    if (this.#toldAtEnd === undefined) {
+    if (this.#receivedAtEnd === undefined) {
       await this.#caughtUp(kit);
-      const told = `the statuses of ${show(this.snapshotId)} that were told`;
-      if (this.#expects === 'all') assert.deepEqual(changes(this.#told), this.#statuses(), told);
+      const what = `the statuses of ${show(this.snapshotId)} in the notifications`;
+      if (this.#expects === 'all') assert.deepEqual(changes(this.#received), this.#statuses(), what);
     } else {
-      assert.equal(this.#told.length, this.#toldAtEnd, `tellings of ${show(this.snapshotId)} after the end`);
+      assert.equal(
+        this.#received.length,
+        this.#receivedAtEnd,
+        `notifications of ${show(this.snapshotId)} after the end`,
+      );
     }
     this.#checkOrder();
   }
@@ -71,32 +78,41 @@ export class WatchLog {
     if (this.#expects === 'nothing') return;
     const expected = this.#statuses();
     const last = expected.at(-1);
-    const what = `the telling that ${show(this.snapshotId)} is ${show(last)}`;
+    const what = `the notification that ${show(this.snapshotId)} is ${show(last)}`;
     const isDone = (): boolean =>
-      this.#expects === 'all' ? changes(this.#told).length >= expected.length : this.#hasHeardLast(last);
+      this.#expects === 'all' ? changes(this.#received).length >= expected.length : this.#hasReceivedLast(last);
     await kit.eventually(isDone, what);
   }
 
-  /** The last status alone says nothing: an earlier write may have had it too, with another one between them that was not told yet. */
-  #hasHeardLast(last: unknown): boolean {
-    const news = this.#told.at(-1);
-    const heard = news ? this.#history.findLastIndex((states) => states.some((state) => isAll(news, state))) : -1;
-    return heard >= 0 && this.#history.slice(heard).every(([state]) => state!.status === last);
+  /**
+   * Whether the last write was delivered. The last status alone is not enough: an earlier write may have the same status, with another
+   * status between them that was not delivered yet.
+   */
+  #hasReceivedLast(last: unknown): boolean {
+    const news = this.#received.at(-1);
+    const found = news ? this.#history.findLastIndex((states) => states.some((state) => isAll(news, state))) : -1;
+    return found >= 0 && this.#history.slice(found).every(([state]) => state!.status === last);
   }
 
-  /** What was to be told; where it is not known for sure only the last counts, which is. */
+  /** The statuses that must be delivered. If this is uncertain, only the last one, which is certain. */
   #statuses(): unknown[] {
     return changes(this.#history.map((states) => states[0]!));
   }
 
-  /** Each telling is what the snapshot was, later than the telling before. Of a write that was overtaken less may be left to tell. */
+  /**
+   * Each notification must equal the snapshot at a later time than the previous notification. An overtaken write may be delivered
+   * incompletely.
+   */
   #checkOrder(): void {
     let at = 0;
-    for (const [number, news] of this.#told.entries()) {
-      const isOvertaken = this.#mayBeOvertaken && number < this.#told.length - 1;
+    for (const [number, news] of this.#received.entries()) {
+      const isOvertaken = this.#mayBeOvertaken && number < this.#received.length - 1;
       const fits = isOvertaken ? isPart : isAll;
       const found = this.#history.findIndex((states, i) => i >= at && states.some((state) => fits(news, state)));
-      assert.ok(found >= 0, `${show(news)} was told, which ${show(this.snapshotId)} was not at that time`);
+      assert.ok(
+        found >= 0,
+        `${show(news)} was delivered, but ${show(this.snapshotId)} did not have this value at that time`,
+      );
       at = found + 1;
     }
   }

@@ -7,7 +7,7 @@ import type {
 
 /** The scope of most tests. */
 export const ADA: MemoryScopeId = { scope: 'user', appName: 'shop', userId: 'ada' };
-/** Another one. */
+/** Another scope. */
 export const BOB: MemoryScopeId = { scope: 'user', appName: 'shop', userId: 'bob' };
 /** A scope to which no test writes. */
 export const CAROL: MemoryScopeId = { scope: 'user', appName: 'shop', userId: 'carol' };

@@ -3,9 +3,9 @@ import { scale, seed } from '../../../support/scale.ts';
 import type { Runner } from '../../options.ts';
 import type { MemoryConformanceOptions, OpenMemoryOptions, OpenMemoryStores } from '../options.ts';
 
-/** What a test gets: two stores on one empty backend. */
+/** The stores of a test: two stores on one empty backend. */
 export interface MemoryStage extends OpenMemoryStores {
-  /** Each of the two in turn. */
+  /** Returns the two stores in turn. */
   readonly next: () => MemoryStore;
 }
 
@@ -15,7 +15,7 @@ export interface MemorySubject {
   tests(kit: MemoryKit): void;
 }
 
-/** What the subjects are written against. */
+/** Runs the tests of the subjects. */
 export class MemoryKit {
   readonly capabilities: Readonly<MemoryStoreCapabilities>;
   readonly hasTenants: boolean;
@@ -31,12 +31,12 @@ export class MemoryKit {
     this.seed = options.seed ?? seed;
   }
 
-  /** How often a repeated test repeats. */
+  /** Returns the number of repetitions of a test. */
   runs(short: number, long: number, least = 3): number {
     return Math.max(least, Math.round(scale(short, long) * (this.#options.effort ?? 1)));
   }
 
-  /** All of many cases that are alike; with an effort below 0.5 every eighth, the seed says which. */
+  /** Returns all of many similar cases; with an effort below 0.5, every eighth, chosen by the seed. */
   some<T>(cases: readonly T[]): readonly T[] {
     const step = (this.#options.effort ?? 1) < 0.5 ? 8 : 1;
     return cases.filter((_, i) => (i + this.seed) % step === 0);
@@ -46,7 +46,7 @@ export class MemoryKit {
     this.#runner.it(name, () => this.onStage(body, open), scale(120_000, 3_600_000));
   }
 
-  /** Runs `body` on a backend of its own. */
+  /** Runs `body` on a new backend. */
   async onStage<T>(body: (stage: MemoryStage) => Promise<T>, open: OpenMemoryOptions = {}): Promise<T> {
     const stores = await this.#options.open(open);
     let calls = 0;

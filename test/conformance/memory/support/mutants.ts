@@ -1,4 +1,4 @@
-/** Memory stores that keep the contract but for one rule: what the suite has to catch. */
+/** Memory stores that break exactly one rule of the contract. The suite must catch each of them. */
 import type {
   Memory,
   MemoryCommitOptions,
@@ -14,14 +14,14 @@ import { isoOf } from './drafts.ts';
 type Faulty = Partial<MemoryStore> & { dump?: () => Promise<string> };
 
 export interface MemoryMutant {
-  /** What it does: "a store that …". */
+  /** What the store does wrong: "a store that …". */
   readonly fault: string;
-  /** The subject that catches it. */
+  /** The subject that must catch it. */
   readonly subject: string;
   make(options: OpenMemoryOptions): MemoryStore & Pick<Faulty, 'dump'>;
 }
 
-/** @param change The methods that are wrong, over the sound ones. */
+/** @param change Returns the faulty methods, which replace those of the correct store. */
 function mutant(fault: string, subject: string, change: (sound: MemoryStore) => Faulty): MemoryMutant {
   const make: MemoryMutant['make'] = (options) => {
     const sound = new InMemoryMemoryStore(options);
@@ -41,7 +41,7 @@ function changedScope(fault: string, change: (text: string) => string): MemoryMu
     scope?.scope === 'session' && typeof scope.sessionId === 'string'
       ? { ...scope, sessionId: change(scope.sessionId) || 'x' }
       : scope;
-  // What is read names the scope that was asked for, so only what it holds is wrong.
+  // A read memory names the requested scope, so only its content is wrong.
   const asked = (scope: MemoryScopeId, memories: readonly Memory[]): Memory[] =>
     memories.map((memory) => ({ ...memory, scope }));
   return mutant(fault, 'isolation', (sound) => ({
@@ -57,7 +57,7 @@ function changedScope(fault: string, change: (text: string) => string): MemoryMu
 }
 
 const put = (memory: MemoryDraft): MemoryOperation => ({ op: 'put', memory });
-/** A copy that lacks a member. */
+/** Returns a copy without a member. */
 function without<T extends object>(value: T = {} as T, name: keyof T): T {
   const copy = { ...value };
   delete copy[name];
@@ -67,7 +67,7 @@ function without<T extends object>(value: T = {} as T, name: keyof T): T {
 const noteOfNothing: MemoryOperation = { op: 'note', kind: 'index', key: 'nothing', value: undefined };
 const isRemoval = (one: MemoryOperation): boolean => one?.op === 'remove';
 
-/** What a medium still holds that keeps some of what was removed. `isKept` gets the number of the removal. */
+/** A store whose medium keeps some of the removed data. `isKept` gets the number of the removal. */
 function leaking(fault: string, isKept: (removal: number) => boolean): MemoryMutant {
   return mutant(fault, 'removal', (sound) => {
     const left: string[] = [];
@@ -85,9 +85,9 @@ function leaking(fault: string, isKept: (removal: number) => boolean): MemoryMut
 }
 
 export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
-  leaking('keeps the bytes of what was removed', () => true),
+  leaking('keeps the bytes of removed data', () => true),
   leaking('keeps the bytes of one of fifty removed memories', (removal) => removal % 50 === 49),
-  mutant('lists a scope after a commit of nothing', 'commits', (sound) => ({
+  mutant('lists a scope after an empty commit', 'commits', (sound) => ({
     commit: (scope, operations, options) =>
       sound.commit(scope, operations.length > 0 ? operations : [noteOfNothing], options),
   })),
@@ -140,7 +140,7 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
     commit: (scope, operations, { job, ...rest } = {}) =>
       sound.commit(scope, operations, { ...rest, ...(job && { job: without(job, 'keep') }) }),
   })),
-  mutant('asks for no job when a commit keeps it', 'jobs', (sound) => ({
+  mutant('does not check the job when a commit keeps it', 'jobs', (sound) => ({
     commit: (scope, operations, { job, ...rest } = {}) =>
       sound.commit(scope, operations, { ...rest, ...(job && !job.keep && { job }) }),
   })),
@@ -170,7 +170,7 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
   mutant('hands out jobs before their time', 'jobs', (sound) => ({
     claimJob: (options) => sound.claimJob({ ...options, now: (options.now ?? Date.now()) + 500 }),
   })),
-  mutant('hands out the job of another scope than the one asked for', 'jobs', (sound) => ({
+  mutant('hands out a job of a scope that was not asked for', 'jobs', (sound) => ({
     claimJob: (options) => sound.claimJob(without(options, 'scope')),
   })),
   mutant('begins each page of its jobs at the first one', 'jobs', (sound) => ({
@@ -211,7 +211,7 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
   mutant('has an endless queue', 'jobs', (sound) => ({
     addJob: (job, options) => sound.addJob(job, { ...options, maxJobs: 1e6 }),
   })),
-  mutant('forgets what a memory was', 'memories', (sound) => ({
+  mutant('forgets earlier revisions of a memory', 'memories', (sound) => ({
     revisions: async (...args) => (await sound.revisions(...args)).slice(-1),
   })),
   mutant('looks for a source in the last revision only', 'memories', (sound) => ({
@@ -238,7 +238,7 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
       },
     };
   }),
-  mutant('keeps what was passed in', 'memories', (sound) => {
+  mutant('keeps the objects that were passed in', 'memories', (sound) => {
     const own = new Map<string, MemoryDraft>();
     return {
       async get(...args) {
@@ -258,14 +258,14 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
   mutant('loses when a memory was last used', 'memories', (sound) => ({
     get: async (...args) => (await sound.get(...args)).map((memory) => without(memory, 'lastUsedAt')),
   })),
-  mutant('answers the present for any `asOf`', 'queries', (sound) => ({
+  mutant('returns the present for any `asOf`', 'queries', (sound) => ({
     query: (scope, query) => sound.query(scope, without(query, 'asOf')),
   })),
-  mutant('lets `asOf` see a little of what came later', 'queries', (sound) => ({
+  mutant('lets `asOf` read slightly later data', 'queries', (sound) => ({
     query: (scope, query = {}) =>
       sound.query(scope, query.asOf === undefined ? query : { ...query, asOf: isoOf(Date.parse(query.asOf) + 500) }),
   })),
-  mutant('finds what does not hold any more', 'queries', (sound) => ({
+  mutant('finds memories that are no longer valid', 'queries', (sound) => ({
     query: (scope, query = {}) => sound.query(scope, { ...query, filter: { ...query.filter, includeInvalid: true } }),
   })),
   mutant('keeps the vector of a text that changed', 'queries', (sound) => {
@@ -278,14 +278,14 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
     };
     return { commit: (scope, operations, options) => sound.commit(scope, operations.map(kept), options) };
   }),
-  mutant('orders what is near by the time of its update', 'queries', (sound) => ({
+  mutant('orders near memories by the time of their update', 'queries', (sound) => ({
     async query(scope, query) {
       const page = await sound.query(scope, query);
       return { ...page, items: page.items.toSorted((x, y) => (x.memory.id < y.memory.id ? -1 : 1)) };
     },
   })),
   ...(['data', 'schemaId', 'topics', 'kind', 'validFrom', 'supersededBy'] as const).map((name) =>
-    mutant(`counts a new ${name} as no change of content`, 'queries', (sound) => ({
+    mutant(`does not count a new ${name} as a change of content`, 'queries', (sound) => ({
       async changes(scope, options) {
         const answer = await sound.changes(scope, options);
         const isKept = async ({ id }: Memory): Promise<boolean> => {
@@ -311,10 +311,10 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
         : answer;
     },
   })),
-  mutant('does not say that memories were removed', 'queries', (sound) => ({
+  mutant('does not report that memories were removed', 'queries', (sound) => ({
     changes: async (...args) => ({ ...(await sound.changes(...args)), isReset: false }),
   })),
-  mutant('answers notes in any order', 'notes', (sound) => ({
+  mutant('returns notes in any order', 'notes', (sound) => ({
     async notes(...args) {
       const answer = await sound.notes(...args);
       return { ...answer, notes: answer.notes.toReversed() };
@@ -332,7 +332,7 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
       return answer;
     },
   })),
-  mutant('keeps what a memory was that one commit removes and puts', 'removal', (sound) => ({
+  mutant('keeps the revisions of a memory that one commit removes and puts', 'removal', (sound) => ({
     commit: (scope, operations, options) => {
       const isPut = (id: string) => operations.some((one) => one.op === 'put' && one.memory.id === id);
       return sound.commit(
@@ -388,26 +388,26 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
       },
     };
   }),
-  mutant('erases nothing where no memory was ever written', 'removal', (sound) => ({
+  mutant('does not erase a scope in which no memory was written', 'removal', (sound) => ({
     async erase(scope, options) {
       const isWritten = (await sound.revision(scope, options)) > 0;
       return isWritten ? sound.erase(scope, options) : { memories: 0, revisions: 0, notes: 0, jobs: 0 };
     },
   })),
-  mutant('finds by their source only memories that hold', 'removal', (sound) => ({
+  mutant('finds only valid memories by their source', 'removal', (sound) => ({
     async bySource(...call) {
       const found = await sound.bySource(...call);
       return found.filter(({ validTo, expiresAt }) => validTo === undefined && expiresAt === undefined);
     },
   })),
-  mutant('takes sources for one whose ids differ in case', 'removal', (sound) => ({
+  mutant('treats sources as one if their ids differ only in case', 'removal', (sound) => ({
     async bySource(scope, sourceId, options) {
       const found = await sound.query(scope, { ...options, k: 1000, filter: { includeInvalid: true } });
       const isOf = ({ id }: { id: string }) => id.toLowerCase() === sourceId.toLowerCase();
       return found.items.flatMap(({ memory }) => (memory.sources.some(isOf) ? [memory] : []));
     },
   })),
-  mutant('sweeps what was to expire once', 'removal', (sound) => ({
+  mutant('sweeps memories that no longer expire', 'removal', (sound) => ({
     async sweep(options) {
       const { now = Date.now() } = options ?? {};
       let { removed } = await sound.sweep(options);
@@ -430,7 +430,7 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
       return counts;
     },
   })),
-  mutant('sweeps what has not expired yet', 'removal', (sound) => ({
+  mutant('sweeps memories that have not expired yet', 'removal', (sound) => ({
     sweep: ({ now = Date.now() } = {}) => sound.sweep({ now: now + 1000 }),
   })),
   mutant('lists scopes that were erased', 'removal', (sound) => {
@@ -443,9 +443,9 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
       listScopes: async () => ({ items: [...written.values()] }),
     };
   }),
-  changedScope('takes ids of another case for the same', (id) => id.toLowerCase()),
+  changedScope('treats ids as equal if they differ only in case', (id) => id.toLowerCase()),
   changedScope('normalises ids', (id) => id.normalize('NFC')),
-  changedScope('takes ids for paths', (id) => id.replaceAll(/\.\.?\//g, '')),
+  changedScope('treats ids as paths', (id) => id.replaceAll(/\.\.?\//g, '')),
   changedScope('cuts long ids', (id) => id.slice(0, 255)),
   mutant('reads every scope of a user whose id is `*`', 'isolation', (sound) => ({
     async get(scope, ids, options) {
@@ -455,7 +455,7 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
       return found.flat();
     },
   })),
-  mutant('joins the ids of a scope to one text', 'isolation', (sound) => {
+  mutant('joins the ids of a scope into one text', 'isolation', (sound) => {
     const joined = (scope: MemoryScopeId): MemoryScopeId => {
       if (scope?.scope !== 'user') return scope;
       const [appName, ...userId] = `${scope.appName}:${scope.userId}`.split(':');
@@ -476,14 +476,14 @@ export const MEMORY_MUTANTS: readonly MemoryMutant[] = [
       claimJob: (options) => sound.claimJob({ ...options, ...(context && { context }) }),
     };
   }),
-  mutant('knows one tenant only', 'isolation', () => {
+  mutant('has only one tenant', 'isolation', () => {
     const shared = new InMemoryMemoryStore();
     return {
       get: (scope, ids) => shared.get(scope, ids),
       commit: (scope, operations) => shared.commit(scope, operations),
     };
   }),
-  mutant('takes a memory without sources', 'refusals', (sound) => ({
+  mutant('accepts a memory without sources', 'refusals', (sound) => ({
     commit: (scope, operations, options) =>
       sound.commit(
         scope,

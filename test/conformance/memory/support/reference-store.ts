@@ -1,6 +1,6 @@
 import type { MemoryDraft, Memory, MemoryOperation, MemoryScopeId } from '../../../../src/store/memory/contract.ts';
 
-/** What a memory was after each of its puts, and the scope's revision and place in the commit in which its content changed last. */
+/** A memory after each of its puts, and the scope's revision and the position in the commit in which its content last changed. */
 interface Entry {
   readonly versions: Memory[];
   put: [revision: number, place: number];
@@ -48,12 +48,12 @@ export class ReferenceStore {
     const counts = { memories: size, revisions: versions - size, notes: scope.notes.size, jobs: 0 };
     scope.memories.clear();
     scope.notes.clear();
-    // One that was never written to stays as it is.
+    // A scope that was never written does not change.
     if (scope.isWritten) scope.reset = ++scope.revision;
     return counts;
   }
 
-  /** All that can be read of a scope. `since` and `asOf` are what is asked for. */
+  /** Returns all data that reads of a scope return, for these values of `since` and `asOf`. */
   view(id: MemoryScopeId, since: number, asOf: number): unknown {
     const scope = this.#of(id);
     const all = [...scope.memories.values()];

@@ -1,7 +1,7 @@
 import type { MemoryStore } from '../../../../src/store/memory/contract.ts';
 import { ADA, note } from './drafts.ts';
 
-/** Reads the memory `seat`, commits it with one more of `times` on that revision, and tries again when another came first. */
+/** Reads the memory `seat`, adds 1 to `times`, commits at the same revision, and tries again if another commit came first. */
 export async function corroborate(store: MemoryStore): Promise<void> {
   for (;;) {
     const expectedRevision = await store.revision(ADA);
@@ -16,7 +16,7 @@ export async function corroborate(store: MemoryStore): Promise<void> {
   }
 }
 
-/** Does the jobs that are due, until there are none: each counts up the note of its source. */
+/** Runs due jobs until there are none. Each job adds 1 to the note of its source. */
 export async function workOff(store: MemoryStore, owner: string): Promise<void> {
   for (;;) {
     const job = await store.claimJob({ owner, leaseMs: 60_000 });

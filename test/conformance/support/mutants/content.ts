@@ -5,7 +5,7 @@ import { answering, reading, replacing, underTenant, type Mutant } from './mutan
 /** Values, errors, aliasing, ids and tenants. */
 export const contents: readonly Mutant[] = [
   {
-    fault: 'saves what JSON.stringify makes of it',
+    fault: 'saves the result of JSON.stringify',
     subject: 'values',
     make: answering((answer) => JSON.parse(JSON.stringify(answer)) as SessionSnapshotInput),
   },
@@ -15,7 +15,7 @@ export const contents: readonly Mutant[] = [
     make: reading(() => ({ note: () => {}, change: (read) => assigned(read) as SessionSnapshot })),
   },
   {
-    fault: 'keeps only the fields it knows',
+    fault: 'drops unknown fields',
     subject: 'values',
     make: answering((answer) => {
       const { snapshotId, sessionId, parentId, createdAt, updatedAt, status, state, error, heartbeatAt } = answer ?? {};
@@ -23,7 +23,7 @@ export const contents: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'has written the metadata when it refuses the state',
+    fault: 'writes the metadata before it refuses the state',
     subject: 'values',
     make: replacing((sound) => ({
       saveSnapshot: async (id, mutator, options) => {
@@ -56,7 +56,7 @@ export const contents: readonly Mutant[] = [
     })),
   },
   {
-    fault: 'tells a path of the server in its errors',
+    fault: 'has a path of the server in its errors',
     subject: 'lookups and errors',
     make: replacing((sound) => ({
       getSnapshot: (lookup) =>
@@ -67,7 +67,7 @@ export const contents: readonly Mutant[] = [
     })),
   },
   {
-    fault: 'hands the same object to every reader',
+    fault: 'returns the same object to every reader',
     subject: 'aliasing',
     make: replacing((sound) => {
       const read = new Map<string, SessionSnapshot>();
@@ -89,7 +89,7 @@ export const contents: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'hands out what it keeps when asked for it frozen, and does not freeze it',
+    fault: 'returns its own object for a frozen read, and does not freeze it',
     subject: 'aliasing',
     make: replacing((sound) => {
       const kept = new Map<string, SessionSnapshot>();
@@ -109,7 +109,7 @@ export const contents: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'keeps the object that it was given',
+    fault: 'keeps the caller’s object',
     subject: 'aliasing',
     make: reading(() => {
       const given = new Map<string, SessionSnapshot['state']>();
@@ -123,14 +123,14 @@ export const contents: readonly Mutant[] = [
 
 export const names: readonly Mutant[] = [
   {
-    fault: 'takes ids in different Unicode forms for one',
+    fault: 'treats ids in different Unicode forms as one',
     subject: 'ids',
     make: replacing((sound) => ({
       getSnapshot: (lookup) => sound.getSnapshot(normalised(lookup)),
       saveSnapshot: (id, mutator, options) => sound.saveSnapshot(id?.normalize(), mutator, options),
     })),
   },
-  { fault: 'folds the case of tenants', subject: 'tenants', make: underTenant((tenant) => tenant.toLowerCase()) },
+  { fault: 'ignores the case of tenants', subject: 'tenants', make: underTenant((tenant) => tenant.toLowerCase()) },
   { fault: 'resolves dots in a tenant', subject: 'tenants', make: underTenant((tenant) => posix.normalize(tenant)) },
 ];
 

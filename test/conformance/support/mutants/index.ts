@@ -1,4 +1,4 @@
-/** Stores that keep the contract but for one rule: what the suite has to catch. */
+/** Stores that break exactly one rule of the contract. The suite must catch each of them. */
 import { contents, names } from './content.ts';
 import { trees } from './lineage.ts';
 import type { Mutant } from './mutant.ts';

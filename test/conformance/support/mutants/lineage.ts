@@ -3,15 +3,15 @@ import { InMemorySessionStore } from '../../../../stores/in-memory/in-memory-ses
 import type { SessionSnapshot } from '../../../../src/store/contract.ts';
 import { choosing, contentOf, later, reading, replacing, type Mutant } from './mutant.ts';
 
-/** Leaves, parents, sessions, and what a rewrite touches. */
+/** Leaves, parents, sessions, and rewrites. */
 export const trees: readonly Mutant[] = [
   {
-    fault: 'takes the latest createdAt for the latest leaf',
+    fault: 'chooses the leaf with the latest createdAt',
     subject: 'leaf rule',
     make: choosing((leaves) => leaves.reduce(later)),
   },
   {
-    fault: 'takes the leaf that was written last for the latest',
+    fault: 'chooses the leaf that was written last',
     subject: 'leaf rule',
     make: replacing((sound) => {
       const written: string[] = [];
@@ -54,7 +54,7 @@ export const trees: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'drops the session when a rewrite names none',
+    fault: 'drops the session if a rewrite has none',
     subject: 'lineage',
     make: reading(() => {
       const adrift = new Set<string>();
@@ -80,7 +80,7 @@ export const trees: readonly Mutant[] = [
     })),
   },
   {
-    fault: 'gives a rewritten state to the children too',
+    fault: 'also gives a rewritten state to the children',
     subject: 'rewrites',
     make: replacing((sound) => ({
       saveSnapshot: async (id, mutator, options) => {

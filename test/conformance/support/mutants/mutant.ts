@@ -13,7 +13,7 @@ import {
   type InMemorySessionStoreOptions,
 } from '../../../../stores/in-memory/in-memory-session-store.ts';
 
-/** A faulty store: what it does wrong, the subject that must catch it, and how to make one. */
+/** A faulty store: its fault, the subject that must catch it, and a function that makes it. */
 export interface Mutant {
   fault: string;
   subject: string;
@@ -23,7 +23,7 @@ export interface Mutant {
 export type Methods = Omit<SnapshotStore, 'capabilities'> & ScopeStore & RecordStore;
 export type News = (snapshot: SessionSnapshot) => void;
 
-/** Replaces methods of a sound store; `sound` answers what they were. */
+/** Replaces methods of a correct store. `replace` gets the original methods. */
 export function replacing(replace: (sound: Methods) => Partial<Methods>): Mutant['make'] {
   return (options) => {
     const store: SnapshotStore & ScopeStore & RecordStore = new InMemorySessionStore(options);
@@ -47,12 +47,12 @@ export function replacing(replace: (sound: Methods) => Partial<Methods>): Mutant
   };
 }
 
-/** The options of a call without one of them. */
+/** Returns the options of a call without one of them. */
 export function without<T extends object>(options: T | undefined, name: keyof T): T {
   return Object.fromEntries(Object.entries(options ?? {}).filter(([key]) => key !== name)) as T;
 }
 
-/** Changes each answer of a mutator before the store sees it. */
+/** Changes each result of a mutator before the store gets it. */
 export function answering(
   change: (answer: SessionSnapshotInput, current?: SessionSnapshot) => SessionSnapshotInput,
 ): Mutant['make'] {
@@ -67,7 +67,7 @@ export function answering(
   }));
 }
 
-/** Changes each snapshot that is read; `note` hears of each that was saved. */
+/** Changes each snapshot that is read; `note` is called for each saved snapshot. */
 export function reading(
   make: () => { note: News; change: (read: SessionSnapshot) => SessionSnapshot },
 ): Mutant['make'] {
@@ -88,8 +88,8 @@ export function reading(
   });
 }
 
-/** Passes on to a watcher only what `deliver` lets through. */
-export function telling(deliver: (callback: News) => News): Mutant['make'] {
+/** Delivers to a watcher only the notifications that `deliver` passes on. */
+export function delivering(deliver: (callback: News) => News): Mutant['make'] {
   return replacing((sound) => ({
     onSnapshotStateChange: (id, callback, options) => sound.onSnapshotStateChange(id, deliver(callback), options),
   }));
@@ -113,7 +113,7 @@ export function later(x: SnapshotMetadata, y: SnapshotMetadata): SnapshotMetadat
   return y.createdAt > x.createdAt ? y : x;
 }
 
-/** All that is stored of a session, in order. */
+/** Returns all stored snapshots of a session, in order. */
 export async function contentOf(
   sound: Methods,
   sessionId: string,

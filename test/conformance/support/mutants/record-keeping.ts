@@ -2,7 +2,7 @@ import type { ReadRecordsOptions, SessionRecord, WriteRecordOptions } from '../.
 import { InMemorySessionStore } from '../../../../stores/in-memory/in-memory-session-store.ts';
 import { replacing, without, type Methods, type Mutant } from './mutant.ts';
 
-/** A sound store that writes something else than it was asked to. */
+/** A correct store that writes something other than requested. */
 function writing(
   change: (options: WriteRecordOptions, sound: Methods) => WriteRecordOptions | Promise<WriteRecordOptions>,
 ): Mutant['make'] {
@@ -11,7 +11,7 @@ function writing(
   }));
 }
 
-/** A sound store that answers something else than it has read. */
+/** A correct store that returns something other than it has read. */
 function answeringRecords(
   change: (records: SessionRecord[], options: ReadRecordsOptions) => SessionRecord[],
 ): Mutant['make'] {
@@ -20,7 +20,7 @@ function answeringRecords(
   }));
 }
 
-/** Puts the session's records back after `remove` took them. */
+/** Restores the session's records after `remove` removed them. */
 async function keeping<T>(sound: Methods, session: ReadRecordsOptions, remove: () => Promise<T>): Promise<T> {
   const records = await sound.readRecords(session);
   const result = await remove();
@@ -28,7 +28,7 @@ async function keeping<T>(sound: Methods, session: ReadRecordsOptions, remove: (
   return result;
 }
 
-/** Values that belong to a session and are no snapshot. */
+/** Values that belong to a session but are not snapshots. */
 export const recordKeeping: readonly Mutant[] = [
   {
     fault: 'does not compare the revision of a record',
@@ -73,12 +73,12 @@ export const recordKeeping: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'writes records for snapshots that are gone',
+    fault: 'writes records for removed snapshots',
     subject: 'session records',
     make: writing((options) => without(options, 'ifSnapshot')),
   },
   {
-    fault: 'takes a snapshot of another session for one of the record’s',
+    fault: 'accepts a snapshot of another session for ifSnapshot',
     subject: 'session records',
     make: writing(async ({ ifSnapshot, ...options }, sound) => {
       if (ifSnapshot === undefined) return options;
@@ -136,7 +136,7 @@ export const recordKeeping: readonly Mutant[] = [
     })),
   },
   {
-    fault: 'lists records in the order of a language',
+    fault: 'sorts records by the rules of a language',
     subject: 'session records',
     make: answeringRecords((records) => records.toSorted((x, y) => x.key.localeCompare(y.key, 'en'))),
   },

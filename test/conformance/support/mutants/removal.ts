@@ -79,7 +79,7 @@ export const removals: readonly Mutant[] = [
     })),
   },
   {
-    fault: 'prunes what only another branch needs',
+    fault: 'prunes snapshots that only another branch needs',
     subject: 'deleting and pruning',
     make: replacing((sound) => ({
       prune: async (policy, options) => {
@@ -101,7 +101,7 @@ export const removals: readonly Mutant[] = [
     })),
   },
   {
-    fault: 'prunes the completed snapshot that a failed turn came after',
+    fault: 'prunes the completed snapshot before a failed turn',
     subject: 'deleting and pruning',
     make: replacing((sound) => ({
       prune: async (policy, options) => {
@@ -120,7 +120,7 @@ export const removals: readonly Mutant[] = [
     })),
   },
   {
-    fault: 'answers after it was closed',
+    fault: 'accepts calls after it was closed',
     subject: 'reopening and closing',
     make: replacing(() => ({ close: async () => {} })),
   },

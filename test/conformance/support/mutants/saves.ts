@@ -31,7 +31,7 @@ export const terminals: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'reads, waits, and writes what came of the old reading',
+    fault: 'reads, waits, and writes a result of the outdated read',
     subject: 'atomic saves',
     make: replacing((sound) => ({
       saveSnapshot: async (id, mutator, options) => {
@@ -42,7 +42,7 @@ export const terminals: readonly Mutant[] = [
     })),
   },
   {
-    fault: 'lets two sessions save one id first at once',
+    fault: 'lets two sessions create the same id at once',
     subject: 'atomic saves',
     make: replacing((sound) => {
       const starting = new Set<string>();
@@ -91,7 +91,7 @@ export const terminals: readonly Mutant[] = [
     })),
   },
   {
-    fault: 'saves for snapshots that are gone',
+    fault: 'saves for removed snapshots',
     subject: 'conditional saves',
     make: replacing((sound) => ({
       saveSnapshot: (id, mutator, options) => sound.saveSnapshot(id, mutator, without(options, 'ifSnapshot')),

@@ -2,7 +2,7 @@ import type { ScopeChange, ScopeId, SessionStoreOptions } from '../../../../src/
 import { InMemorySessionStore } from '../../../../stores/in-memory/in-memory-session-store.ts';
 import { replacing, type Methods, type Mutant } from './mutant.ts';
 
-/** Changes records by a save of their own. */
+/** Changes records in a separate save. */
 async function applyApart(
   sound: Methods,
   scopes: readonly ScopeChange[] | undefined,
@@ -13,7 +13,7 @@ async function applyApart(
   await sound.saveSnapshot(undefined, () => ({ createdAt }), { context: options?.context, scopes });
 }
 
-/** A sound store that takes `name(id)` for the name of a record. */
+/** A correct store that uses `name(id)` as the id of a record. */
 function naming(name: (id: ScopeId) => ScopeId): Mutant['make'] {
   return replacing((sound) => ({
     readScopes: (options) => sound.readScopes({ ...options, scopes: options.scopes.map(name) }),
@@ -25,10 +25,10 @@ function naming(name: (id: ScopeId) => ScopeId): Mutant['make'] {
   }));
 }
 
-/** What sessions have in common. */
+/** Records that sessions share. */
 export const scoping: readonly Mutant[] = [
   {
-    fault: 'changes records though the mutator skipped',
+    fault: 'changes records even if the mutator skipped',
     subject: 'scopes',
     make: replacing((sound) => ({
       saveSnapshot: async (id, mutator, options) => {
@@ -51,7 +51,7 @@ export const scoping: readonly Mutant[] = [
     })),
   },
   {
-    fault: 'saves the snapshot before it knows whether the records can change',
+    fault: 'saves the snapshot before it checks the changes of records',
     subject: 'scopes',
     make: replacing((sound) => ({
       saveSnapshot: async (id, mutator, { scopes, ...options } = {}) => {
@@ -62,7 +62,7 @@ export const scoping: readonly Mutant[] = [
     })),
   },
   {
-    fault: 'reads records, waits, and writes what came of the old reading',
+    fault: 'reads records, waits, and writes a result of the outdated read',
     subject: 'scopes',
     make: replacing((sound) => ({
       saveSnapshot: async (id, mutator, options) => {
@@ -108,7 +108,7 @@ export const scoping: readonly Mutant[] = [
     },
   },
   {
-    fault: 'forgets the records with the session',
+    fault: 'removes the records with the session',
     subject: 'scopes',
     make: replacing((sound) => {
       const named = new Map<string, ScopeId>();
@@ -139,7 +139,7 @@ export const scoping: readonly Mutant[] = [
     })),
   },
   {
-    fault: 'takes the member __proto__ of a record for its prototype',
+    fault: 'sets the prototype of a record for the member __proto__',
     subject: 'scopes',
     make: replacing((sound) => ({
       readScopes: async (options) => {
@@ -153,14 +153,14 @@ export const scoping: readonly Mutant[] = [
     })),
   },
   {
-    fault: 'lists one page of records and no more',
+    fault: 'lists only one page of records',
     subject: 'scopes',
     make: replacing((sound) => ({
       listScopes: async (options) => ({ items: (await sound.listScopes(options)).items }),
     })),
   },
   {
-    fault: 'leaves a record that was to be removed',
+    fault: 'does not remove a record',
     subject: 'scopes',
     make: replacing((sound) => ({
       deleteScope: async (options) => {

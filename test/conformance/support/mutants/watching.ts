@@ -1,10 +1,10 @@
 import type { SessionSnapshot } from '../../../../src/store/contract.ts';
-import { replacing, telling, type Mutant, type News } from './mutant.ts';
+import { replacing, delivering, type Mutant, type News } from './mutant.ts';
 
 /** Watchers. */
 export const watching: readonly Mutant[] = [
   {
-    fault: 'tells a watcher while it subscribes',
+    fault: 'notifies a watcher while it subscribes',
     subject: 'watchers',
     make: replacing((sound) => {
       const saved = new Map<string, SessionSnapshot>();
@@ -24,7 +24,7 @@ export const watching: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'tells nothing on subscribing',
+    fault: 'does not deliver the current snapshot to a new watcher',
     subject: 'watchers',
     make: replacing((sound) => {
       const there = new Set<string>();
@@ -36,27 +36,27 @@ export const watching: readonly Mutant[] = [
         },
         onSnapshotStateChange: (id, callback, options) => {
           let skip = there.has(id);
-          const tell: News = (news) => {
+          const deliverLater: News = (news) => {
             if (!skip) callback(news);
             skip = false;
           };
-          return sound.onSnapshotStateChange(id, tell, options);
+          return sound.onSnapshotStateChange(id, deliverLater, options);
         },
       };
     }),
   },
   {
-    fault: 'tells everything twice',
+    fault: 'delivers every notification twice',
     subject: 'watchers',
-    make: telling((callback) => (news) => {
+    make: delivering((callback) => (news) => {
       callback(structuredClone(news));
       callback(news);
     }),
   },
   {
-    fault: 'tells only the last of several statuses',
+    fault: 'delivers only the last of several statuses',
     subject: 'watchers',
-    make: telling((callback) => {
+    make: delivering((callback) => {
       let waiting: SessionSnapshot | undefined;
       const tellLast = (): void => {
         const last = waiting!;
@@ -64,7 +64,7 @@ export const watching: readonly Mutant[] = [
         try {
           callback(last);
         } catch {
-          // A listener that throws is another fault's business.
+          // A throwing listener is tested by another fault.
         }
       };
       return (news) => {
@@ -74,7 +74,7 @@ export const watching: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'goes on telling after the end',
+    fault: 'notifies an ended watcher',
     subject: 'watchers',
     make: replacing((sound) => ({
       onSnapshotStateChange: (id, callback, options) => {
@@ -84,7 +84,7 @@ export const watching: readonly Mutant[] = [
     })),
   },
   {
-    fault: 'skips the watcher after one that leaves',
+    fault: 'skips the watcher after one that ends',
     subject: 'watchers',
     make: replacing((sound) => {
       const rows = new Map<string, News[]>();
@@ -96,7 +96,7 @@ export const watching: readonly Mutant[] = [
           const end = sound.onSnapshotStateChange(
             id,
             (news) => {
-              // One subscription serves the whole row.
+              // One subscription is used for all watchers of the row.
               if (row[0] === callback) for (let i = 0; i < row.length; i++) row[i]!(news);
             },
             options,
