@@ -105,7 +105,7 @@ function checksum(bytes: Uint8Array): Buffer {
 /** Makes the error of a store that does not have a key. */
 export function missingKey(keyId: string, owner: KeyOwner): GenkitError {
   const message =
-    `${describeOwner(owner)} is encrypted with the key ${quote(keyId)}, which this store does not have. ` +
+    `${describeOwner(owner)} is encrypted under the key ${quote(keyId)}, which this store does not have. ` +
     'Pass an encryption that has this key to the store.';
   // Only an operator can add a key.
   return addressTo('operator', failedPrecondition(message));

@@ -63,7 +63,9 @@ describe('encrypted files', () => {
         () => new FileSessionStore(temporaryFolder(), { encryption }),
         () => new FileMemoryStore(temporaryFolder(), { encryption }),
       ])
-        expect(make).toThrow(/(FileSessionStore|FileMemoryStore): encryption must be an Encryption, as envelope\(\)/);
+        expect(make).toThrow(
+          /(FileSessionStore|FileMemoryStore): encryption must be an Encryption, for example from envelope\(\)/,
+        );
     }
   });
 
