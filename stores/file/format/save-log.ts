@@ -1,7 +1,7 @@
 import { quote } from '../../../src/errors.ts';
 import { parseJson, type Json } from '../../../src/json/value.ts';
 import { assertReadable } from '../../../src/store/parts/format.ts';
-import { FORMAT } from './snapshot-file.ts';
+import { FORMAT } from './sealable.ts';
 import { isObject, textOf } from './text.ts';
 
 /** The first line of a session's log. */

@@ -1,11 +1,8 @@
-import { stringifyJson } from '../../../src/json/value.ts';
 import type { ScopeRecord } from '../../../src/store/contract.ts';
 import type { Cipher, Sealer } from '../../../src/store/encryption/encryption.ts';
-import { assertReadable } from '../../../src/store/parts/format.ts';
 import { hashOf } from './names.ts';
-import { openJson, sealText } from './sealed-text.ts';
-import { FORMAT, SEALED_FORMAT } from './snapshot-file.ts';
-import { isObject, jsonObjectOf, jsonOf } from './text.ts';
+import { formatSealable, openSealable, parseSealable, type Sealable } from './sealable.ts';
+import { isObject, jsonOf } from './text.ts';
 
 /** Names a save: the snapshot, and the `commit` in the head that this save wrote. */
 export interface SaveRef {
@@ -14,10 +11,9 @@ export interface SaveRef {
 }
 
 /** A record's file that was read; the record may be encrypted. */
-export interface RecordFile {
+export interface RecordFile extends Pick<Sealable, 'stored'> {
   /** The record's `scopeKey`. */
   readonly key: string;
-  readonly stored: { readonly record: ScopeRecord } | { readonly sealed: string };
   /** The save that the second line names; `undefined`: there is no such line, or it can't be read. */
   readonly save: SaveRef | undefined;
   /** Bytes of the first line, when there is more. */
@@ -35,30 +31,24 @@ export async function formatRecord(
   record: ScopeRecord,
   { save, cipher }: { save: SaveRef; cipher: Cipher | undefined },
 ): Promise<Buffer> {
-  const text = stringifyJson(record);
+  const head = { scope: JSON.parse(key) as string[] };
   // An empty record is about to be removed. It is in clear, so that this needs no key.
-  const line =
-    cipher && !isEmpty(record)
-      ? `{"format":${SEALED_FORMAT},"scope":${key},"sealed":"${await sealText(text, cipher, PLACE)}"}`
-      : `{"format":${FORMAT},"scope":${key},"record":${text}}`;
-  return Buffer.from(`${line}\n${JSON.stringify([save.snapshotId, save.commit])}\n`);
+  const used = isEmpty(record) ? undefined : cipher;
+  const line = await formatSealable(head, { name: 'record', value: record, place: PLACE }, used);
+  return Buffer.from(`${line}${JSON.stringify([save.snapshotId, save.commit])}\n`);
 }
 
 /** A record is encrypted as a whole, so there is one place. */
 const PLACE = 'record';
 
-/**
- * The record, decrypted.
- *
- * @throws `FAILED_PRECONDITION` without the key, `UNAVAILABLE` when it can't be reached, any other error for damage.
- */
-export async function openRecord({ stored }: RecordFile, sealer: Sealer): Promise<ScopeRecord> {
-  return 'record' in stored ? stored.record : ((await openJson(stored.sealed, sealer, PLACE)) as ScopeRecord);
+/** The record, decrypted. Throws what {@link openSealable} throws. */
+export async function openRecord(file: RecordFile, sealer: Sealer, damaged: () => Error): Promise<ScopeRecord> {
+  return (await openSealable(file, { sealer, place: PLACE, damaged })) as ScopeRecord;
 }
 
 /** Whether a file is that of a record without a key. */
 export function isEmptyRecord({ stored }: RecordFile): boolean {
-  return 'record' in stored && isEmpty(stored.record);
+  return 'value' in stored && isEmpty(stored.value as ScopeRecord);
 }
 
 function isEmpty(record: ScopeRecord): boolean {
@@ -71,17 +61,15 @@ function isEmpty(record: ScopeRecord): boolean {
  */
 export function parseRecord(content: Buffer, name: string, what: string): RecordFile | undefined {
   const end = content.indexOf(10) + 1;
-  const json = jsonObjectOf(content.subarray(0, end));
-  if (!json) return undefined;
-  const { format, scope, record, sealed } = json;
-  assertReadable(format, SEALED_FORMAT, what);
-  if (!Array.isArray(scope) || recordNameOf(JSON.stringify(scope)) !== name) return undefined;
-  const stored = format === SEALED_FORMAT ? typeof sealed === 'string' && { sealed } : isObject(record) && { record };
-  if (!stored || (format !== FORMAT && format !== SEALED_FORMAT)) return undefined;
+  const read = parseSealable(content.subarray(0, end), 'record', () => what);
+  const { scope, record = {} } = read?.head ?? {};
+  if (!read || !isObject(record) || !Array.isArray(scope)) return undefined;
+  const key = JSON.stringify(scope);
+  if (recordNameOf(key) !== name) return undefined;
   const isMore = end < content.length;
   return {
-    key: JSON.stringify(scope),
-    stored,
+    key,
+    stored: read.stored,
     save: isMore ? saveOf(content.subarray(end)) : undefined,
     cutAt: isMore ? end : undefined,
   };

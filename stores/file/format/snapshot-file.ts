@@ -10,13 +10,8 @@ import type { JsonPatch } from '../../../src/json/patch/diff.ts';
 import { divideDetails, divideMetadata } from '../../../src/store/encryption/clear-metadata.ts';
 import type { Cipher, Sealer } from '../../../src/store/encryption/encryption.ts';
 import { isPacked, pack, unpack } from './compression.ts';
-import { openJson, sealText } from './sealed-text.ts';
+import { FORMAT, openJson, SEALED_FORMAT, sealText } from './sealable.ts';
 import { isObject, jsonObjectOf, jsonOf } from './text.ts';
-
-/** The version of what this store writes in clear. */
-export const FORMAT = 1;
-/** The version of what it writes encrypted. A file of a higher one is refused. */
-export const SEALED_FORMAT = 2;
 
 /** The member of a snapshot's file that holds what the store itself needs to know; others whose names begin so are the store's too. */
 const OWN = 'genkitx-agents';

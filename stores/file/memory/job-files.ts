@@ -1,18 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { GenkitError } from 'genkit';
 import { dataLoss } from '../../../src/errors.ts';
-import { stringifyJson, type Json } from '../../../src/json/value.ts';
+import type { Json } from '../../../src/json/value.ts';
 import type { Sealer } from '../../../src/store/encryption/encryption.ts';
 import type { MemoryJob } from '../../../src/store/memory/contract.ts';
 import { jobReadError, memoryJobDueAt } from '../../../src/store/memory/jobs.ts';
 import { describeMemoryScope, memoryScopeKey } from '../../../src/store/memory/scope.ts';
-import { assertReadable } from '../../../src/store/parts/format.ts';
 import { readFrom } from '../disk/read-file.ts';
 import type { StoreFolder } from '../disk/store-folder.ts';
-import { openJson, sealText } from '../format/sealed-text.ts';
-import { isObject, jsonObjectOf } from '../format/text.ts';
-import { FORMAT, SEALED_FORMAT, shortHashOf } from './log-format.ts';
+import { formatSealable, openSealable, parseSealable, type Sealable } from '../format/sealable.ts';
+import { isObject } from '../format/text.ts';
+import { shortHashOf } from './log-format.ts';
 
 /** A job's file, by its name. */
 export interface JobFile {
@@ -64,10 +62,8 @@ export class JobFiles {
   /** The key of a job's scope, which is in clear. */
   async scopeOf(file: JobFile): Promise<string> {
     try {
-      const { scope, job } = await this.#content(file);
-      if (scope !== undefined) return JSON.stringify(scope);
-      if (!isObject(job)) throw damaged();
-      return memoryScopeKey((job as unknown as MemoryJob).scope);
+      const { head, stored } = await this.#content(file);
+      return 'sealed' in stored ? JSON.stringify(head['scope']) : memoryScopeKey(jobOf(stored.value).scope);
     } catch (error) {
       throw jobReadError(error, placeOf(file));
     }
@@ -77,30 +73,21 @@ export class JobFiles {
   async read(file: JobFile, scopeKey?: string): Promise<MemoryJob> {
     let key = scopeKey;
     try {
-      const { scope, sealed, ...json } = await this.#content(file);
+      const content = await this.#content(file);
+      const { scope } = content.head;
       if (scope !== undefined) key ??= JSON.stringify(scope);
-      const job = typeof sealed === 'string' ? await this.#open(sealed, JSON.stringify(scope), file) : json['job'];
-      if (!isObject(job)) throw damaged();
-      return Object.freeze(job as unknown as MemoryJob);
+      const sealer = this.#sealerOf(JSON.stringify(scope));
+      return Object.freeze(jobOf(await openSealable(content, { sealer, place: file.ref, damaged })));
     } catch (error) {
       throw jobReadError(error, key === undefined ? placeOf(file) : `of ${describeMemoryScope(key)}`);
     }
   }
 
-  async #open(sealed: string, key: string, { ref }: JobFile): Promise<Json> {
-    try {
-      return await openJson(sealed, this.#sealerOf(key), ref);
-    } catch (error) {
-      throw error instanceof GenkitError ? error : damaged();
-    }
-  }
-
-  async #content({ name }: JobFile): Promise<Record<string, Json>> {
+  async #content({ name }: JobFile): Promise<Sealable> {
     const content = await readFrom(this.#folder.fs, join(this.path, name));
-    const json = typeof content === 'object' ? jsonObjectOf(content.bytes) : undefined;
-    if (!json) throw damaged();
-    assertReadable(json['format'], SEALED_FORMAT, 'A memory job');
-    return json;
+    const read = typeof content === 'object' && parseSealable(content.bytes, 'job', () => 'A memory job');
+    if (!read) throw damaged();
+    return read;
   }
 
   async add(job: MemoryJob, number: number): Promise<void> {
@@ -125,10 +112,8 @@ export class JobFiles {
     const due = memoryJobDueAt(job);
     const name = `${ref}-${change}-${due === Infinity ? 'dead' : Math.max(0, due)}-${shortHashOf(key)}.json`;
     const cipher = await this.#sealerOf(key).cipher();
-    const text = stringifyJson(job);
-    const content = cipher
-      ? `{"format":${SEALED_FORMAT},"scope":${key},"sealed":"${await sealText(text, cipher, ref)}"}\n`
-      : `{"format":${FORMAT},"job":${text}}\n`;
+    const head = cipher && { scope: JSON.parse(key) as string[] };
+    const content = await formatSealable({ ...head }, { name: 'job', value: job, place: ref }, cipher);
     await this.#folder.replace(join(this.path, name), Buffer.from(content));
     await this.#folder.flushFolder(this.path);
   }
@@ -158,6 +143,11 @@ function parseName(name: string): JobFile | undefined {
 /** A damaged file does not say which scope it is of. */
 function placeOf({ name }: JobFile): string {
   return `in the file ${name}`;
+}
+
+function jobOf(json: Json): MemoryJob {
+  if (!isObject(json)) throw damaged();
+  return json as unknown as MemoryJob;
 }
 
 function damaged(): Error {

@@ -5,12 +5,8 @@ import type { Memory, MemoryScopeId } from '../../../src/store/memory/contract.t
 import type { MemoryVersion } from '../../../src/store/memory/version.ts';
 import { assertReadable } from '../../../src/store/parts/format.ts';
 import { hashOf } from '../format/names.ts';
-import { openJson, sealText } from '../format/sealed-text.ts';
+import { FORMAT, openJson, SEALED_FORMAT, sealText } from '../format/sealable.ts';
 import { jsonObjectOf } from '../format/text.ts';
-
-/** The newest format; 2 is that of encrypted text. */
-export const FORMAT = 1;
-export const SEALED_FORMAT = 2;
 
 /** The part of a file's name that stands for an id or a scope's key. */
 export function shortHashOf(text: string): string {

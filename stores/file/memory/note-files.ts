@@ -1,15 +1,13 @@
 import { join } from 'node:path';
 import { dataLoss } from '../../../src/errors.ts';
-import { stringifyJson, type Json } from '../../../src/json/value.ts';
+import type { Json } from '../../../src/json/value.ts';
 import type { Sealer } from '../../../src/store/encryption/encryption.ts';
 import { isDerivedKind, type NoteOperation } from '../../../src/store/memory/checks.ts';
 import type { MemoryNote } from '../../../src/store/memory/contract.ts';
-import { assertReadable } from '../../../src/store/parts/format.ts';
 import { readFrom } from '../disk/read-file.ts';
 import type { StoreFolder } from '../disk/store-folder.ts';
-import { openJson, sealText } from '../format/sealed-text.ts';
-import { jsonObjectOf } from '../format/text.ts';
-import { FORMAT, SEALED_FORMAT, shortHashOf, type LogTail } from './log-format.ts';
+import { FORMAT, formatSealable, openSealable, parseSealable } from '../format/sealable.ts';
+import { shortHashOf, type LogTail } from './log-format.ts';
 
 /** A note's file, by its name: `<n, or d of a derived one>-<kind>-<key>-<commit>`, with `-x` behind when the commit removed the note. */
 interface NoteFile {
@@ -109,18 +107,14 @@ export class NoteFiles {
 
   async #format({ kind, key, value }: NoteOperation, name: string): Promise<Buffer> {
     if (value === undefined) return Buffer.from(`{"format":${FORMAT}}\n`);
-    const text = stringifyJson([kind, key, value]);
-    const cipher = await this.#sealer.cipher();
-    if (!cipher) return Buffer.from(`{"format":${FORMAT},"note":${text}}\n`);
-    return Buffer.from(`{"format":${SEALED_FORMAT},"sealed":"${await sealText(text, cipher, name)}"}\n`);
+    const note = { name: 'note', value: [kind, key, value], place: name };
+    return Buffer.from(await formatSealable({}, note, await this.#sealer.cipher()));
   }
 
   async #parse(bytes: Buffer, { name }: NoteFile): Promise<MemoryNote> {
-    const json = jsonObjectOf(bytes);
-    if (!json) throw damaged();
-    assertReadable(json['format'], SEALED_FORMAT, 'A note of a memory store');
-    const { note, sealed } = json;
-    const parts = typeof sealed === 'string' ? await openJson(sealed, this.#sealer, name) : note;
+    const read = parseSealable(bytes, 'note', () => 'A note of a memory store');
+    if (!read) throw damaged();
+    const parts = await openSealable(read, { sealer: this.#sealer, place: name, damaged });
     if (!Array.isArray(parts)) throw damaged();
     const [kind, key, value] = parts as [string, string, Json];
     return { kind, key, value };

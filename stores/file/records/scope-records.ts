@@ -1,5 +1,4 @@
 import { relative } from 'node:path';
-import { GenkitError } from 'genkit';
 import { dataLoss } from '../../../src/errors.ts';
 import type { Page, PageOptions, ScopeChange, ScopeId, ScopeRecord, Unreadable } from '../../../src/store/contract.ts';
 import { checkPage, pageOf } from '../../../src/store/list/page.ts';
@@ -209,12 +208,8 @@ export class ScopeRecords {
     return found ? this.#open(found, id) : {};
   }
 
-  async #open(file: RecordFile, id: ScopeId): Promise<ScopeRecord> {
-    try {
-      return await openRecord(file, this.#folder.sealer('scope', file.key));
-    } catch (error) {
-      throw error instanceof GenkitError ? error : unreadable(id);
-    }
+  #open(file: RecordFile, id: ScopeId): Promise<ScopeRecord> {
+    return openRecord(file, this.#folder.sealer('scope', file.key), () => unreadable(id));
   }
 
   /** The key of a record by the name of its file; `undefined` for an empty or a damaged record. */

@@ -153,12 +153,8 @@ export class SessionRecords {
     return record?.sessionId === this.#session.id ? record : 'damaged';
   }
 
-  async #open(record: SessionRecordFile): Promise<SessionRecord> {
-    try {
-      return await openSessionRecord(record, this.#session.sealer);
-    } catch (error) {
-      throw error instanceof GenkitError ? error : this.#unreadable();
-    }
+  #open(record: SessionRecordFile): Promise<SessionRecord> {
+    return openSessionRecord(record, this.#session.sealer, () => this.#unreadable());
   }
 
   /** Removes files, and the folder if it is then empty. */
