@@ -9,7 +9,7 @@ import { readHead } from '../read/read-head.ts';
 import { readLoner, readSnapshot } from '../read/read-snapshot.ts';
 import { isShard } from '../read/shards.ts';
 import { reconcile, removeEmptySession } from '../remove/remove-snapshots.ts';
-import { findUnneeded, removeNames } from '../remove/unneeded.ts';
+import { findUnneeded, removeUnneeded } from '../remove/unneeded.ts';
 import { ScopeRecords } from '../records/scope-records.ts';
 import { removeIfEmpty, sessionOfRecords, SessionRecords } from '../records/session-records.ts';
 import type { FileSession } from '../file-session.ts';
@@ -54,10 +54,8 @@ export class TenantCheck {
       const session = await this.#tenant.sessionOfName(name);
       if (session) return await this.#checkSession(session);
       if (!store.hasFolder(path)) return;
-      const isOld = this.#check.mayRepair(this.#writtenAt(path));
-      if (isOld) store.removeFolderQuietly(path);
-      const problem = 'a folder of a session that no log and no snapshot tells';
-      this.#check.report({ kind: 'orphan', place: this.#placeOf(path), problem }, isOld);
+      const problem = 'a folder of a session that no log and no snapshot names';
+      await this.#reportOrphan(path, { problem }, () => store.removeFolderQuietly(path));
     } catch (error) {
       this.#reportError(error, { place: this.#placeOf(path) });
     }
@@ -103,32 +101,21 @@ export class TenantCheck {
   async #checkEmpty(session: FileSession): Promise<void> {
     const { id: sessionId, path } = session;
     if (!this.#tenant.folder.store.fs.stat(path)) return;
-    const isRepaired = this.#check.mayRepair(this.#writtenAt(path)) && (await removeEmptySession(session));
     const problem = 'what a save or a deletion that was interrupted has left of a session without snapshots';
-    this.#check.report({ kind: 'orphan', sessionId, place: this.#placeOf(path), problem }, isRepaired);
+    await this.#reportOrphan(path, { sessionId, problem }, () => removeEmptySession(session));
   }
 
   async #checkUnneeded(session: FileSession): Promise<void> {
     const { id: sessionId, path } = session;
     if (this.#incomplete.has(sessionId)) return;
     await session.refresh();
-    const found = await findUnneeded(session);
-    const isSure = !this.#hasUnknownFiles;
-    const old = found.filter((name) => isSure && this.#check.mayRepair(this.#writtenAt(join(path, name))));
-    let removed: string[] = [];
-    if (old.length > 0) {
-      await session.withLock(async () => {
-        const unneeded = new Set(await findUnneeded(session));
-        removed = old.filter((name) => unneeded.has(name));
-        removeNames(session, removed);
-      });
-    }
-    for (const name of found) {
+    for (const name of await findUnneeded(session)) {
       const problem = isShard(name)
         ? 'a shard that no state needs'
         : 'the state of a removed snapshot that no other snapshot needs';
-      const place = this.#placeOf(join(path, name));
-      this.#check.report({ kind: 'orphan', sessionId, place, problem }, removed.includes(name));
+      await this.#reportOrphan(join(path, name), { sessionId, problem }, async () => {
+        if (!this.#hasUnknownFiles) await removeUnneeded(session, name);
+      });
     }
   }
 
@@ -179,11 +166,8 @@ export class TenantCheck {
       const advice = 'prune writes the log anew from the snapshots.';
       return this.#check.report({ kind: 'damaged', sessionId, snapshotId, place, problem, advice });
     }
-    const isOld = this.#check.mayRepair(this.#writtenAt(path));
-    if (isOld) await reconcile(session, snapshotId);
-    const isRepaired = isOld && !folder.store.fs.stat(path);
     const problem = 'the file of a snapshot that was removed, or of a deleted session';
-    this.#check.report({ kind: 'orphan', sessionId, snapshotId, place, problem }, isRepaired);
+    await this.#reportOrphan(path, { sessionId, snapshotId, problem }, () => reconcile(session, snapshotId));
   }
 
   async #checkRecords(): Promise<void> {
@@ -194,11 +178,9 @@ export class TenantCheck {
       const folder = join(allRecords, name);
       const place = this.#placeOf(folder);
       try {
-        const isOld = this.#check.mayRepair(this.#writtenAt(folder));
         if (store.hasFolder(folder) && store.namesIn(folder).length === 0) {
-          if (isOld) removeIfEmpty(store, folder);
           const problem = 'an empty folder of session records, of a write that failed';
-          this.#check.report({ kind: 'orphan', place, problem }, isOld);
+          await this.#reportOrphan(folder, { problem }, () => removeIfEmpty(store, folder));
           continue;
         }
         const sessionId = await sessionOfRecords(this.#tenant, folder);
@@ -215,11 +197,9 @@ export class TenantCheck {
           this.#check.report({ kind: 'damaged', sessionId, place: join(place, file), problem, advice });
         }
         if (store.fs.stat(join(sessions, name))) continue;
-        if (isOld) await records.removeOrphans((writtenMs) => this.#check.mayRepair(writtenMs));
-        const isRepaired = isOld && !store.fs.stat(folder);
-        this.#check.report(
-          { kind: 'orphan', sessionId, place, problem: 'records of a session that has no snapshot' },
-          isRepaired,
+        const problem = 'records of a session that has no snapshot';
+        await this.#reportOrphan(folder, { sessionId, problem }, () =>
+          records.removeOrphans((writtenMs) => this.#check.mayRepair(writtenMs)),
         );
       } catch (error) {
         this.#reportError(error, { place });
@@ -246,13 +226,12 @@ export class TenantCheck {
   async #checkDraft(hash: string, path: string): Promise<void> {
     const { folder } = this.#tenant;
     const records = new ScopeRecords(folder);
-    const place = this.#placeOf(path);
-    const problem = 'what a record of a user or an app was to become';
-    if ((await records.draft(hash)) === 'damaged') return this.#check.report({ kind: 'damaged', place, problem });
-    const isOld = this.#check.mayRepair(this.#writtenAt(path));
-    if (isOld) await records.sweep();
-    const isRepaired = isOld && !folder.store.fs.stat(path);
-    this.#check.report({ kind: 'orphan', place, problem: `${problem}, of a save that was interrupted` }, isRepaired);
+    if ((await records.draft(hash)) === 'damaged') {
+      const problem = 'a damaged draft of a record of a user or an app';
+      return this.#check.report({ kind: 'damaged', place: this.#placeOf(path), problem });
+    }
+    const problem = 'a draft of a record of a user or an app, of a save that was interrupted';
+    await this.#reportOrphan(path, { problem }, () => records.sweep());
   }
 
   async #checkScope(hash: string, path: string): Promise<void> {
@@ -265,6 +244,14 @@ export class TenantCheck {
       const problem = 'a record of a user or an app whose file is damaged';
       this.#check.report({ kind: 'damaged', place: this.#placeOf(path), problem });
     }
+  }
+
+  /** Reports a file or a folder that nothing needs. With `repair`, and if it is older than the grace, `remove` removes it first. */
+  async #reportOrphan(path: string, found: Omit<Found, 'kind' | 'place'>, remove: () => unknown): Promise<void> {
+    const isOld = this.#check.mayRepair(this.#writtenAt(path));
+    if (isOld) await remove();
+    const isRepaired = isOld && !this.#tenant.folder.store.fs.stat(path);
+    this.#check.report({ ...found, kind: 'orphan', place: this.#placeOf(path) }, isRepaired);
   }
 
   #placeOf(path: string): string {

@@ -37,12 +37,10 @@ export async function deleteSession(session: FileSession, expectedLeafId: string
   });
 }
 
-/** Removes the remaining files of a session if it still has no snapshots. Returns whether it had none. */
-export function removeEmptySession(session: FileSession): Promise<boolean> {
+/** Removes the remaining files of a session if it still has no snapshots. */
+export function removeEmptySession(session: FileSession): Promise<void> {
   return session.withLock(async () => {
-    if (session.index.tree.size > 0) return false;
-    await deleteLocked(session);
-    return true;
+    if (session.index.tree.size === 0) await deleteLocked(session);
   });
 }
 

@@ -83,6 +83,13 @@ async function shardsOf(
   return shards;
 }
 
+/** Removes a file of the session's folder if nothing needs it, under the session's lock. */
+export function removeUnneeded(session: FileSession, name: string): Promise<void> {
+  return session.withLock(async () => {
+    if ((await findUnneeded(session)).includes(name)) removeNames(session, [name]);
+  });
+}
+
 /** Removes files of the session's folder; answers how many of them were shards. */
 export function removeNames(session: FileSession, names: readonly string[]): number {
   for (const name of names) {
