@@ -230,11 +230,21 @@ export class Database {
     }
   }
 
+  /** The documents of {@link pages}, one by one. */
+  async *documents(query: Query, limit?: number): AsyncGenerator<QueryDocumentSnapshot> {
+    for await (const page of this.pages(query, limit)) yield* page;
+  }
+
   /** All documents of {@link pages}. */
   async all(query: Query, limit?: number): Promise<QueryDocumentSnapshot[]> {
     const found: QueryDocumentSnapshot[] = [];
     for await (const page of this.pages(query, limit)) found.push(...page);
     return found;
+  }
+
+  /** Removes documents that are as they were read; answers how many. One that was written since may be in use again. */
+  removeUnchanged(documents: readonly QueryDocumentSnapshot[]): Promise<number> {
+    return this.remove(documents.map(({ ref, updateTime }) => ({ ref, at: updateTime })));
   }
 
   /** Removes documents that are there, and with `at` as they were then; answers how many. */

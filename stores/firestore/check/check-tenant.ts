@@ -1,4 +1,9 @@
-import { FieldPath, type QueryDocumentSnapshot, type Timestamp } from '@google-cloud/firestore';
+import {
+  FieldPath,
+  type CollectionReference,
+  type QueryDocumentSnapshot,
+  type Timestamp,
+} from '@google-cloud/firestore';
 import { isLeaseOver } from '../../../src/snapshot/lease.ts';
 import { SessionTree } from '../../../src/snapshot/session-tree.ts';
 import type { Found, StoreCheck } from '../../../src/store/parts/store-check.ts';
@@ -61,16 +66,18 @@ export class TenantCheck {
 
   async run(): Promise<void> {
     await this.#tenant.hasSnapshots();
-    const { database, pointers } = this.#tenant;
+    const { pointers, records, scopes } = this.#tenant;
     this.#shards = await shardsByOwner(this.#tenant);
-    for await (const page of database.pages(pointers.orderBy(FieldPath.documentId()), MOST_READ_AT_ONCE)) {
-      for (const document of page) await this.#checkPointer(document);
-    }
+    for await (const document of this.#all(pointers)) await this.#checkPointer(document);
     await this.#checkRemains();
     // The shards of unknown owners are orphans.
-    for (const [owner, found] of this.#shards) if (!this.#known.has(owner)) await this.#orphanShards(found);
-    await this.#checkRecords();
-    await this.#checkScopes();
+    for (const [owner, found] of this.#shards) if (!this.#known.has(owner)) await this.#checkShards(found);
+    for await (const document of this.#all(records)) await this.#checkRecord(document);
+    for await (const document of this.#all(scopes)) await this.#checkScope(document);
+  }
+
+  #all(collection: CollectionReference): AsyncGenerator<QueryDocumentSnapshot> {
+    return this.#tenant.database.documents(collection.orderBy(FieldPath.documentId()), MOST_READ_AT_ONCE);
   }
 
   async #checkPointer(document: QueryDocumentSnapshot): Promise<void> {
@@ -113,17 +120,15 @@ export class TenantCheck {
       const named = new Set([...(look.shards ?? []), ...(await this.#shardsOfHead(pointer))]);
       const isSure = look.shards !== undefined && problems.length === 0;
       const unneeded = isSure ? (this.#shards.get(pointer.owner) ?? []).filter(({ id }) => !named.has(id)) : [];
-      return this.#orphanShards(unneeded, sessionId);
+      return this.#checkShards(unneeded, sessionId);
     }
   }
 
   /** A deletion that was interrupted. */
   async #checkGone(pointer: PointerDocument, place: string): Promise<void> {
     const { sessionId, updateTime } = pointer;
-    const mayRepair = this.#mayRepair(updateTime);
-    const isRepaired = mayRepair && (await removeSession(this.#tenant, pointer)) !== undefined;
-    const problem = 'what a deletion that was interrupted has left of a session';
-    this.#check.report({ kind: 'orphan', sessionId, place, problem }, isRepaired);
+    const found = { sessionId, place, problem: 'what a deletion that was interrupted has left of a session' };
+    await this.#reportOrphan(found, updateTime.toMillis(), () => removeSession(this.#tenant, pointer));
   }
 
   /** The differences between the pointer and the snapshots. */
@@ -192,25 +197,23 @@ export class TenantCheck {
     let writtenMs = 0;
     let isSure = true;
     const ordered = snapshots.orderBy('at').startAt(orderKey(owner, 0)).endBefore(`${owner};`);
-    for await (const page of database.pages(ordered, MOST_READ_AT_ONCE)) {
-      for (const document of page) {
-        const { id, path } = document.ref;
-        count++;
-        writtenMs = Math.max(writtenMs, document.updateTime.toMillis());
-        let found: Omit<Found, 'kind' | 'problem'> = { place: path, ...(sessionId !== undefined && { sessionId }) };
-        if (!id.startsWith('~')) found = { ...found, snapshotId: id };
-        try {
-          const snapshot = readSnapshotDocument(id, document);
-          tree.put(snapshot.meta);
-          for (const name of snapshot.shards) shards.add(name);
-          found = { ...found, snapshotId: snapshot.meta.snapshotId };
-          const { meta } = await this.#reader.opened(snapshot);
-          if (isLeaseOver(meta)) findings.push(() => this.#check.reportRun(meta, found));
-          await this.#checkState(snapshot, chains);
-        } catch (error) {
-          isSure = false;
-          findings.push(() => this.#check.reportError(error, found));
-        }
+    for await (const document of database.documents(ordered, MOST_READ_AT_ONCE)) {
+      const { id, path } = document.ref;
+      count++;
+      writtenMs = Math.max(writtenMs, document.updateTime.toMillis());
+      let found: Omit<Found, 'kind' | 'problem'> = { place: path, ...(sessionId !== undefined && { sessionId }) };
+      if (!id.startsWith('~')) found = { ...found, snapshotId: id };
+      try {
+        const snapshot = readSnapshotDocument(id, document);
+        tree.put(snapshot.meta);
+        for (const name of snapshot.shards) shards.add(name);
+        found = { ...found, snapshotId: snapshot.meta.snapshotId };
+        const { meta } = await this.#reader.opened(snapshot);
+        if (isLeaseOver(meta)) findings.push(() => this.#check.reportRun(meta, found));
+        await this.#checkState(snapshot, chains);
+      } catch (error) {
+        isSure = false;
+        findings.push(() => this.#check.reportError(error, found));
       }
     }
     return { tree, shards: isSure ? shards : undefined, findings, count, writtenMs };
@@ -254,7 +257,7 @@ export class TenantCheck {
     for (const report of look.findings) report();
     this.#check.count('snapshots', look.count);
     const { shards } = look;
-    if (shards) await this.#orphanShards((this.#shards.get(owner) ?? []).filter(({ id }) => !shards.has(id)));
+    if (shards) await this.#checkShards((this.#shards.get(owner) ?? []).filter(({ id }) => !shards.has(id)));
   }
 
   /** Snapshots of a session whose pointer is of another incarnation, or not there. */
@@ -275,12 +278,12 @@ export class TenantCheck {
       this.#check.report({ kind: 'expired', sessionId, problem: 'the rest of a session that has expired' });
     } else {
       const { writtenMs, count } = await this.#lookAt(owner, sessionId);
-      const isRepaired = this.#check.mayRepair(writtenMs, this.#tenant.database.now());
-      if (isRepaired) await removeRemains(this.#tenant, [sessionId], { keepsWaiting: true });
-      const problem = `${count} snapshots of a deleted session`;
-      this.#check.report({ kind: 'orphan', sessionId, problem }, isRepaired);
-      // `removeRemains` has removed the shards, too.
-      if (isRepaired) this.#shards.delete(owner);
+      const found = { sessionId, problem: `${count} snapshots of a deleted session` };
+      await this.#reportOrphan(found, writtenMs, () => {
+        // Its shards are removed as well.
+        this.#shards.delete(owner);
+        return removeRemains(this.#tenant, [sessionId], { keepsWaiting: true });
+      });
     }
   }
 
@@ -294,28 +297,19 @@ export class TenantCheck {
     }
   }
 
-  async #orphanShards(shards: readonly QueryDocumentSnapshot[], sessionId?: string): Promise<void> {
-    for (const { ref, updateTime } of shards) {
-      const isRepaired =
-        this.#mayRepair(updateTime) && (await this.#tenant.database.remove([{ ref, at: updateTime }])) === 1;
-      const problem = 'a shard that no state needs';
-      this.#check.report(
-        { kind: 'orphan', ...(sessionId !== undefined && { sessionId }), place: ref.path, problem },
-        isRepaired,
-      );
-    }
-  }
-
-  async #checkRecords(): Promise<void> {
-    const { database, records } = this.#tenant;
-    for await (const page of database.pages(records.orderBy(FieldPath.documentId()), MOST_READ_AT_ONCE)) {
-      for (const document of page) await this.#checkRecord(document);
+  /** Checks shards that no state needs. */
+  async #checkShards(shards: readonly QueryDocumentSnapshot[], sessionId?: string): Promise<void> {
+    const { database } = this.#tenant;
+    const session = sessionId === undefined ? {} : { sessionId };
+    for (const shard of shards) {
+      const found = { ...session, place: shard.ref.path, problem: 'a shard that no state needs' };
+      await this.#reportOrphan(found, shard.updateTime.toMillis(), () => database.removeUnchanged([shard]));
     }
   }
 
   async #checkRecord(document: QueryDocumentSnapshot): Promise<void> {
-    const { ref, updateTime } = document;
-    const { path: place } = ref;
+    const { database } = this.#tenant;
+    const { path: place } = document.ref;
     this.#check.count('records');
     let sessionId: string | undefined;
     try {
@@ -325,10 +319,9 @@ export class TenantCheck {
       if (this.#lost.has(keyOf('session', session))) return;
       const pointer = await this.#reader.livePointer(session);
       if (!isDeadRecord(this.#tenant, record, pointer, true)) return;
-      const isOld = this.#mayRepair((document.get('written') as Timestamp | undefined) ?? updateTime);
-      const isRepaired = isOld && (await this.#tenant.database.remove([{ ref, at: updateTime }])) === 1;
-      const problem = 'a record of a session that is not there';
-      this.#check.report({ kind: 'orphan', sessionId, place, problem }, isRepaired);
+      const written = (document.get('written') as Timestamp | undefined) ?? document.updateTime;
+      const found = { sessionId, place, problem: 'a record of a session that is not there' };
+      await this.#reportOrphan(found, written.toMillis(), () => database.removeUnchanged([document]));
     } catch (error) {
       const named = sessionId === undefined ? {} : { sessionId };
       if (error instanceof TypeError || error instanceof SyntaxError) {
@@ -337,31 +330,26 @@ export class TenantCheck {
     }
   }
 
-  async #checkScopes(): Promise<void> {
-    const { database, scopes } = this.#tenant;
-    for await (const page of database.pages(scopes.orderBy(FieldPath.documentId()), MOST_READ_AT_ONCE)) {
-      for (const document of page) {
-        const { path: place } = document.ref;
-        this.#check.count('scopes');
-        let key: string | undefined;
-        try {
-          assertOwnDocument(document.data(), 'A record of a user or an app');
-          key = await unpackText(document.get('scope') as Buffer).catch(() => undefined);
-          if (key !== undefined) await readScopeDocument(document, key, this.#tenant.sealer('scope', key));
-          else
-            this.#check.report({
-              kind: 'damaged',
-              place,
-              problem: 'a record of a user or an app whose document is damaged',
-            });
-        } catch (error) {
-          this.#check.reportError(error, { place });
-        }
+  async #checkScope(document: QueryDocumentSnapshot): Promise<void> {
+    const { path: place } = document.ref;
+    this.#check.count('scopes');
+    try {
+      assertOwnDocument(document.data(), 'A record of a user or an app');
+      const key = await unpackText(document.get('scope') as Buffer).catch(() => undefined);
+      if (key !== undefined) await readScopeDocument(document, key, this.#tenant.sealer('scope', key));
+      else {
+        const problem = 'a record of a user or an app whose document is damaged';
+        this.#check.report({ kind: 'damaged', place, problem });
       }
+    } catch (error) {
+      this.#check.reportError(error, { place });
     }
   }
 
-  #mayRepair(written: Timestamp): boolean {
-    return this.#check.mayRepair(written.toMillis(), this.#tenant.database.now());
+  /** Reports an orphan. With `repair`, and if it is older than the grace, runs `remove` first, whose answer is falsy if nothing was removed. */
+  async #reportOrphan(found: Omit<Found, 'kind'>, writtenMs: number, remove: () => Promise<unknown>): Promise<void> {
+    const isOld = this.#check.mayRepair(writtenMs, this.#tenant.database.now());
+    const isRepaired = isOld && Boolean(await remove());
+    this.#check.report({ ...found, kind: 'orphan' }, isRepaired);
   }
 }

@@ -228,7 +228,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
   async #removeErased(ref: DocumentReference, head: ScopeHead): Promise<Omit<MemoryErasure, 'jobs'>> {
     const { database } = this.#data;
     const { floor, floorRevision } = head;
-    const below = async (name: string, field: string, limit: number): Promise<DocumentSnapshot[]> => {
+    const below = async (name: string, field: string, limit: number) => {
       const query = ref.collection(name).orderBy(FieldPath.documentId()).select(field);
       return (await database.all(query)).filter((one) => (one.get(field) as number) < limit);
     };
@@ -237,8 +237,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       below('revisions', 'sequence', memorySequenceOf(floorRevision)),
       below('notes', 'commit', floor + 1),
     ]);
-    const all = [...memories, ...revisions, ...notes].map(({ ref, updateTime }) => ({ ref, at: updateTime! }));
-    await database.remove(all);
+    await database.removeUnchanged([...memories, ...revisions, ...notes]);
     await this.#data.untilMade('Erasing memories', ref.id, async () => {
       const document = await database.get(ref);
       if (readHead(document).floor !== floor) return;

@@ -60,8 +60,9 @@ export class Prune {
       await this.#pruneSession(this.#only);
       return this.#result;
     }
-    for await (const page of database.pages(pointers.orderBy(FieldPath.documentId()).select(...LIST_FIELDS))) {
-      for (const document of page) await this.#guarded(() => this.#pruneSession(readPointer(document).sessionId));
+    const named = pointers.orderBy(FieldPath.documentId()).select(...LIST_FIELDS);
+    for await (const document of database.documents(named)) {
+      await this.#guarded(() => this.#pruneSession(readPointer(document).sessionId));
     }
     for await (const [owner, document] of firstOfOwners(this.#tenant)) {
       if (!this.#known.has(owner)) await this.#guarded(() => this.#pruneRemains(document, owner));
@@ -187,10 +188,8 @@ export class Prune {
     this.#count({ snapshots: 0, shards: await this.#remove(shards) });
   }
 
-  /** Removes documents that are as they were listed: one that was written since is in use again. */
   async #remove(documents: readonly QueryDocumentSnapshot[]): Promise<number> {
-    if (this.#result.dryRun) return documents.length;
-    return this.#tenant.database.remove(documents.map(({ ref, updateTime }) => ({ ref, at: updateTime })));
+    return this.#result.dryRun ? documents.length : this.#tenant.database.removeUnchanged(documents);
   }
 
   #count({ snapshots, shards }: DeleteResult): void {

@@ -14,13 +14,11 @@ export async function shardsByOwner(
 ): Promise<Map<string, QueryDocumentSnapshot[]>> {
   const byOwner = new Map<string, QueryDocumentSnapshot[]>();
   const range = shards.orderBy(FieldPath.documentId()).startAt(`s${sessionKey}`).endBefore(`s${sessionKey}~`);
-  for await (const page of database.pages(range.select())) {
-    for (const shard of page) {
-      const owner = ownerOfShard(shard.id);
-      const known = byOwner.get(owner);
-      if (known) known.push(shard);
-      else byOwner.set(owner, [shard]);
-    }
+  for await (const shard of database.documents(range.select())) {
+    const owner = ownerOfShard(shard.id);
+    const known = byOwner.get(owner);
+    if (known) known.push(shard);
+    else byOwner.set(owner, [shard]);
   }
   return byOwner;
 }

@@ -288,7 +288,7 @@ async function removeDead({ tenant, sessionIds, gone, queries, ownerOf, isDead }
         const owner = ownerOf(document);
         return gone.has(owner ?? '') || isDead(owner, live.get(sessionKeyOf(document)), document);
       });
-      const count = await database.remove(dead.map(({ ref, updateTime }) => ({ ref, at: updateTime })));
+      const count = await database.removeUnchanged(dead);
       removed += count;
       left += dead.length - count;
     }
