@@ -120,7 +120,7 @@ export class FileTenantStore<S> implements TenantStore<S> {
 
   deleteScope(id: ScopeId): Promise<boolean> {
     const what = `Deleting the state of ${describeScope(id)}`;
-    const consequence = 'The record is as it was, or gone';
+    const consequence = 'The record was either removed or left unchanged';
     return this.#change({ what, consequence }, () => new ScopeRecords(this.tenant.folder).remove(id));
   }
 

@@ -1,7 +1,7 @@
 import { GenkitError, type StatusName } from 'genkit';
 import { quote } from '../../../src/errors.ts';
 import { codeOf } from './file-system.ts';
-import { unusableDirectoryError, type StoreDirectory } from './usable-directory.ts';
+import { directoryError, statIfReachable, type StoreDirectory } from './usable-directory.ts';
 
 /** Wraps an error of the caller's own function, which the caller gets unchanged. */
 export class CallerFailure {
@@ -12,21 +12,36 @@ export class CallerFailure {
   }
 }
 
-/** The status and reason for codes of failed system calls; other codes are `UNAVAILABLE`. */
-const MEANINGS: Readonly<Record<string, { status: StatusName; reason: string }>> = {
-  ENOSPC: { status: 'RESOURCE_EXHAUSTED', reason: 'there is no space left on the disk' },
-  EDQUOT: { status: 'RESOURCE_EXHAUSTED', reason: 'the disk quota is used up' },
-  EMFILE: { status: 'RESOURCE_EXHAUSTED', reason: 'the process has too many files open' },
-  ENFILE: { status: 'RESOURCE_EXHAUSTED', reason: 'the system has too many files open' },
-  ENOMEM: { status: 'RESOURCE_EXHAUSTED', reason: 'the system is out of memory' },
-  EROFS: { status: 'UNAVAILABLE', reason: 'the file system is read-only' },
-  EACCES: { status: 'UNAVAILABLE', reason: 'the process may not access the files of the store' },
-  EPERM: {
-    status: 'UNAVAILABLE',
-    reason: 'the process may not access the files of the store',
-  },
-  EIO: { status: 'UNAVAILABLE', reason: 'the disk failed' },
+interface Meaning {
+  readonly reason: string;
+  /** Default: `UNAVAILABLE`. */
+  readonly status?: StatusName;
+  /** Whether it lasts until the store's directory or its path is changed. */
+  readonly isLasting?: boolean;
+}
+
+const NO_ACCESS: Meaning = { reason: 'the process has no access to a file or a folder', isLasting: true };
+
+/** The meanings of the codes of failed system calls. */
+const MEANINGS: Readonly<Record<string, Meaning>> = {
+  ENOSPC: { reason: 'the disk is full', status: 'RESOURCE_EXHAUSTED' },
+  EDQUOT: { reason: 'the disk quota is used up', status: 'RESOURCE_EXHAUSTED' },
+  EMFILE: { reason: 'the process has too many files open', status: 'RESOURCE_EXHAUSTED' },
+  ENFILE: { reason: 'the system has too many files open', status: 'RESOURCE_EXHAUSTED' },
+  ENOMEM: { reason: 'the system is out of memory', status: 'RESOURCE_EXHAUSTED' },
+  EIO: { reason: 'the disk failed' },
+  EACCES: NO_ACCESS,
+  EPERM: NO_ACCESS,
+  EROFS: { reason: 'the file system is read-only', isLasting: true },
+  ENOENT: { reason: 'a file or a folder does not exist', isLasting: true },
+  ENOTDIR: { reason: 'a part of the path is not a directory', isLasting: true },
+  ELOOP: { reason: 'the path has a loop of symbolic links', isLasting: true },
+  ENAMETOOLONG: { reason: 'the path is too long', isLasting: true },
 };
+
+function meaningOf(error: unknown): Meaning {
+  return MEANINGS[codeOf(error) ?? ''] ?? { reason: 'a call of the file system failed' };
+}
 
 /** A call of the store, for the message of its failure. */
 export interface Call {
@@ -46,7 +61,7 @@ export async function reportingFailures<T>(call: Call, directory: StoreDirectory
 }
 
 /** The consequence of a failed removal. */
-export const REMOVED_OR_NOT = 'Each session is as it was before or as it was to be';
+export const REMOVED_OR_NOT = 'Each session was either changed completely or not at all';
 
 /** The error that a caller gets for `error`. */
 function reported(
@@ -58,21 +73,45 @@ function reported(
   if (error instanceof GenkitError || !isSystemError(error)) return error;
   const missing = unusableDirectoryError(directory, error);
   if (missing) return missing;
-  const { status, reason } = meaningOf(error);
+  const { status = 'UNAVAILABLE', reason } = meaningOf(error);
   const place = `${codeOf(error)} in the directory ${quote(directory.given)}`;
   return new GenkitError({
     status,
-    message: `${what} failed: ${reason} (${place}). ${consequence}; try again when that is mended.`,
+    message: `${what} failed: ${reason} (${place}). ${consequence}. Fix the cause and try again.`,
   });
+}
+
+/** What a file system without hard links answers when one is to be made. */
+const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'UNKNOWN']);
+
+/** The error of a call that failed because the store's directory can't be made or opened; `undefined`: it failed for another reason. */
+function unusableDirectoryError(
+  { given, path, fs, owner = 'FileSessionStore' }: StoreDirectory,
+  error: unknown,
+): GenkitError | undefined {
+  const code = codeOf(error) ?? '';
+  if (NO_LINKS.has(code) && (error as NodeJS.ErrnoException).syscall === 'link') {
+    return directoryError(
+      `${owner} can't use ${quote(given)}: its file system has no hard links (${code}). Give the store a directory on one that has.`,
+    );
+  }
+  const { reason, isLasting } = meaningOf(error);
+  // Any other call says ENOENT when the directory was removed a moment ago; the next save makes it anew.
+  const isRemoved = code === 'ENOENT' && (error as NodeJS.ErrnoException).syscall !== 'mkdir';
+  if (!isLasting || isRemoved || statIfReachable(fs, path)?.isDirectory()) return undefined;
+  return directoryError(
+    `${owner} can't make or open its directory ${quote(given)}: ${reason} (${code}). ` +
+      'Make the directory, with write access for this process, or give the store another one.',
+  );
 }
 
 /** For a save that failed after its commit point. */
 export function outcomeUnknown(what: string, error: unknown): unknown {
   if (!isSystemError(error)) return error;
-  const { status, reason } = meaningOf(error);
+  const { status = 'UNAVAILABLE', reason } = meaningOf(error);
   return new GenkitError({
     status,
-    message: `${what} failed at its very end: ${reason}. It is not known whether it was saved: read it before saving again.`,
+    message: `${what} failed in its last step: ${reason}. It is not known whether it was saved: read it before saving again.`,
   });
 }
 
@@ -95,10 +134,4 @@ export async function unlessRefused<T>(work: Promise<T>): Promise<T | undefined>
     if (!isRefused(error)) throw error;
     return undefined;
   }
-}
-
-function meaningOf(error: unknown): { status: StatusName; reason: string } {
-  return (
-    MEANINGS[codeOf(error) ?? ''] ?? { status: 'UNAVAILABLE', reason: 'the file system did not do what it was asked' }
-  );
 }

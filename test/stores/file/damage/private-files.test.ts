@@ -164,8 +164,8 @@ describe('an unusable directory', () => {
     const folder = temporaryFolder();
     const file = join(folder, 'file');
     writeFileSync(file, '');
-    expect(() => new FileSessionStore(file)).toThrow(/FileSessionStore can't use .*: it is no directory/);
-    expect(() => new FileSessionStore(join(file, 'below'))).toThrow(/a part of its path is no directory/);
+    expect(() => new FileSessionStore(file)).toThrow(/FileSessionStore can't use .*: it is not a directory/);
+    expect(() => new FileSessionStore(join(file, 'below'))).toThrow(/a part of its path is not a directory/);
     for (const bad of ['', ' ', 'a\0b', undefined, 7]) {
       expect(() => new FileSessionStore(bad as string)).toThrow(/needs the path of a directory/);
     }
