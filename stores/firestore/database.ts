@@ -15,6 +15,7 @@ import type {
   VectorQuerySnapshot,
 } from '@google-cloud/firestore';
 import { closed, failedPrecondition, unavailable } from '../../src/errors.ts';
+import { chunksOf } from '../chain/chunks.ts';
 import { isConflict, ofClient } from './failures.ts';
 import type { Meter } from './meter.ts';
 
@@ -132,9 +133,7 @@ export class Database {
    */
   async getAll(refs: readonly DocumentReference[], fields?: readonly string[]): Promise<DocumentSnapshot[]> {
     const found: DocumentSnapshot[] = [];
-    const most = fields ? PAGE : MOST_READ_AT_ONCE;
-    for (let start = 0; start < refs.length; start += most) {
-      const some = refs.slice(start, start + most);
+    for (const some of chunksOf(refs, fields ? PAGE : MOST_READ_AT_ONCE)) {
       const options = fields ? [{ fieldMask: [...fields] }] : [];
       const documents = await this.#send(() => this.#db.getAll(...some, ...options));
       this.#count(documents);
@@ -250,19 +249,20 @@ export class Database {
   /** Removes documents that are there, and with `at` as they were then; answers how many. */
   async remove(documents: readonly { readonly ref: DocumentReference; readonly at?: Timestamp }[]): Promise<number> {
     if (documents.length === 0) return 0;
-    if (documents.length > PAGE) {
-      return (await this.remove(documents.slice(0, PAGE))) + (await this.remove(documents.slice(PAGE)));
-    }
     try {
-      await this.commit(documents.map((document) => ({ kind: 'delete', ...document })));
-      return documents.length;
+      if (documents.length <= PAGE) {
+        await this.commit(documents.map((document) => ({ kind: 'delete', ...document })));
+        return documents.length;
+      }
     } catch (error) {
       // One of them was removed or written meanwhile.
       if (!isConflict(error)) throw error;
       if (documents.length === 1) return 0;
     }
-    const half = Math.ceil(documents.length / 2);
-    return (await this.remove(documents.slice(0, half))) + (await this.remove(documents.slice(half)));
+    let removed = 0;
+    const most = Math.min(PAGE, Math.ceil(documents.length / 2));
+    for (const some of chunksOf(documents, most)) removed += await this.remove(some);
+    return removed;
   }
 
   /**

@@ -8,6 +8,7 @@ import { ScopeMemories } from '../../../src/store/memory/scope-memories.ts';
 import { inOrderOfChange, memorySequenceOf, type MemoryVersion } from '../../../src/store/memory/version.ts';
 import type { KeyQueue } from '../../../src/store/parts/key-queue.ts';
 import type { LruCache } from '../../../src/store/parts/lru-cache.ts';
+import { chunksOf } from '../../chain/chunks.ts';
 import { closeQuietly, READ_APPEND } from '../disk/file-system.ts';
 import type { HeldLock } from '../disk/lock-folder.ts';
 import { openFile, readBeginning, readPart } from '../disk/read-file.ts';
@@ -128,23 +129,14 @@ export class MemoryLog {
   async rewrite(next: LogTail, versions: readonly MemoryVersion[], lock: HeldLock): Promise<void> {
     const cipher = versions.length === 0 ? undefined : await this.#sealer.cipher();
     const lines = [formatHeader(next.isErased ? undefined : this.#key)];
-    let group: MemoryVersion[] = [];
-    let bytes = 0;
-    const endGroup = async (): Promise<void> => {
-      if (group.length === 0) return;
+    const sizeOf = ({ memory, vector }: MemoryVersion): number => memory.text.length + 4 * (vector?.length ?? 0) + 500;
+    for (const group of chunksOf(versions, BLOCK_BYTES, sizeOf)) {
       // Negative numbers, one for each block: an encrypted block is bound to its number.
       const commit = -lines.length;
       const block = await formatBlock(group, commit, cipher);
       const revision = Math.floor(group.at(-1)!.sequence / memorySequenceOf(1));
       lines.push(block, formatTail({ ...next, commit, revision, block: Buffer.byteLength(block) }));
-      [group, bytes] = [[], 0];
-    };
-    for (const version of versions) {
-      group.push(version);
-      bytes += version.memory.text.length + 4 * (version.vector?.length ?? 0) + 500;
-      if (bytes > BLOCK_BYTES) await endGroup();
     }
-    await endGroup();
     lines.push(formatTail({ ...next, block: 0, idle: 0 }));
     const { folder } = this.#shared;
     await folder.replace(this.path, Buffer.concat(lines.map((line) => Buffer.from(line))), () => lock.assertHeld());

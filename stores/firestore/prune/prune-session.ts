@@ -1,6 +1,7 @@
 import type { QueryDocumentSnapshot } from '@google-cloud/firestore';
 import { SessionTree } from '../../../src/snapshot/session-tree.ts';
 import { largestUsage, usageOf } from '../../../src/store/list/session-summary.ts';
+import { chunksOf } from '../../chain/chunks.ts';
 import { cut } from '../../chain/cut.ts';
 import { PAGE, type DocumentWrite } from '../database.ts';
 import { Stale } from '../failures.ts';
@@ -65,9 +66,7 @@ export class PrunedSession {
    */
   async remove(removed: readonly string[]): Promise<void> {
     await this.#anchor(new Set(removed));
-    for (let start = 0; start < removed.length; start += PAGE) {
-      await this.#removeSome(removed.slice(start, start + PAGE));
-    }
+    for (const some of chunksOf(removed, PAGE)) await this.#removeSome(some);
   }
 
   async #anchor(removed: ReadonlySet<string>): Promise<void> {

@@ -1,6 +1,7 @@
 import { FieldPath, Filter, type Query, type QueryDocumentSnapshot, type Timestamp } from '@google-cloud/firestore';
 import type { DeleteResult, DeleteSessionsResult } from '../../../src/store/contract.ts';
 import { assertExpectedLeaf } from '../../../src/store/choose-leaf.ts';
+import { chunksOf } from '../../chain/chunks.ts';
 import { PAGE, type Database } from '../database.ts';
 import { isConflict } from '../failures.ts';
 import { EMPTY_LINEAGE } from '../format/lineage.ts';
@@ -75,7 +76,7 @@ export async function deleteSessions(
 ): Promise<DeleteSessionsResult> {
   const result = { sessions: 0, snapshots: 0, shards: 0, records: 0 };
   await tenant.hasSnapshots();
-  for (const ids of inParts([...new Set(sessionIds)], PAGE)) {
+  for (const ids of chunksOf([...new Set(sessionIds)], PAGE)) {
     const pointers = await readPointers(tenant, ids);
     const marked = await insistOnMarking(tenant, pointers);
     const gone = new Set(pointers.map(({ owner }) => owner));
@@ -169,7 +170,7 @@ async function insistOnMarking(tenant: TenantDatabase, pointers: readonly Pointe
   const [first, ...rest] = pointers;
   if (rest.length === 0) return insistOnMarking(tenant, await readPointers(tenant, [first!.sessionId]));
   const marked: Marked[] = [];
-  for (const half of inParts(pointers, Math.ceil(pointers.length / 2))) {
+  for (const half of chunksOf(pointers, Math.ceil(pointers.length / 2))) {
     marked.push(...(await insistOnMarking(tenant, half)));
   }
   return marked;
@@ -250,7 +251,7 @@ export async function removeRecordsBefore(
 
 /** Queries for the documents whose field begins with one of the prefixes. */
 function queriesOf(query: Query, field: string | FieldPath, prefixes: readonly string[]): Query[] {
-  return inParts(prefixes, MOST_RANGES).map((some) =>
+  return chunksOf(prefixes, MOST_RANGES).map((some) =>
     query.where(
       Filter.or(
         ...some.map((prefix) => Filter.and(Filter.where(field, '>=', prefix), Filter.where(field, '<', `${prefix}~`))),
@@ -314,10 +315,4 @@ async function* batches(database: Database, queries: readonly Query[]): AsyncGen
 function sessionKeyOf(document: QueryDocumentSnapshot): string {
   const at = document.get('at') as string | undefined;
   return at === undefined ? sessionKeyIn(document.id.slice(1)) : sessionKeyIn(at);
-}
-
-function inParts<T>(items: readonly T[], most: number): T[][] {
-  const parts: T[][] = [];
-  for (let start = 0; start < items.length; start += most) parts.push(items.slice(start, start + most));
-  return parts;
 }

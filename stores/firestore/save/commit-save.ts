@@ -1,5 +1,6 @@
 import { FieldValue, type Timestamp } from '@google-cloud/firestore';
 import type { Cipher } from '../../../src/store/encryption/encryption.ts';
+import { chunksOf } from '../../chain/chunks.ts';
 import { LARGEST_COMMIT, PAGE, type DocumentWrite } from '../database.ts';
 import { isConflict, Stale } from '../failures.ts';
 import {
@@ -52,25 +53,13 @@ export async function commitSave(
   });
   const isStaged = plan.shards.reduce((sum, shard) => sum + shard.data.length, bytes) > LARGEST_COMMIT;
   try {
-    if (isStaged) for (const some of inParts(plan.shards)) await database.commit(some.map(writeShard));
+    // As many bytes and documents as a commit takes.
+    const sizeOf = ({ data }: NewShard): number => Math.max(data.length, LARGEST_COMMIT / PAGE);
+    const staged = isStaged ? chunksOf(plan.shards, LARGEST_COMMIT, sizeOf) : [];
+    for (const some of staged) await database.commit(some.map(writeShard));
     const written = isStaged ? plan.shards.map((shard) => touchShard(shard.name)) : plan.shards.map(writeShard);
     return await database.commit([...writes, ...written, ...plan.reused.map(touchShard)]);
   } catch (error) {
     throw isConflict(error) ? new Stale('the commit was refused', { cause: error }) : error;
   }
-}
-
-/** The shards in parts that fit into a commit each. */
-function inParts(shards: readonly NewShard[]): NewShard[][] {
-  const parts: NewShard[][] = [];
-  let bytes = Infinity;
-  for (const shard of shards) {
-    bytes += shard.data.length;
-    if (bytes > LARGEST_COMMIT || parts.at(-1)!.length === PAGE) {
-      parts.push([]);
-      bytes = shard.data.length;
-    }
-    parts.at(-1)!.push(shard);
-  }
-  return parts;
 }
