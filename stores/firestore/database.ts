@@ -178,36 +178,19 @@ export class Database {
     return results.map((result) => result.writeTime);
   }
 
-  /**
-   * Reads a document and commits the write that `decide` returns for it, if the document has not changed meanwhile. A new document is
-   * created by a commit of its own while the transaction locks the read one, because a transaction returns no update time. If the lock is
-   * lost and `decide` then throws, the new document is removed again.
-   *
-   * @returns The update time of a document that was created.
-   */
+  /** Reads a document and commits the write that `decide` returns for it, if the document has not changed meanwhile. */
   async commitBeside(
     ref: DocumentReference,
     decide: (document: DocumentSnapshot) => Promise<DocumentWrite | undefined>,
-  ): Promise<Timestamp | undefined> {
-    let created: { readonly ref: DocumentReference; readonly at: Timestamp } | undefined;
+  ): Promise<void> {
     const attempt = async (transaction: Transaction): Promise<readonly DocumentWrite[]> => {
       const document = await transaction.get(ref);
       this.meter.add({ rpcs: 1, reads: 1, bytesRead: sizeOfSnapshot(document) });
       const write = await decide(document);
-      if (write?.kind === 'create') {
-        created ??= { ref: write.ref, at: (await this.commit([write]))[0]! };
-        return [];
-      }
       if (write) addWrite(transaction, write);
       return write ? [write] : [];
     };
-    try {
-      this.#countWrites(await this.#send(() => this.#db.runTransaction(attempt)));
-      return created?.at;
-    } catch (error) {
-      if (created) await this.remove([created]);
-      throw error;
-    }
+    this.#countWrites(await this.#send(() => this.#db.runTransaction(attempt)));
   }
 
   /** Listens to a document. Returns a function that ends it. */

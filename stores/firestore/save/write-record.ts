@@ -127,7 +127,9 @@ async function commit(
     const owned = await ownedWrite(await database.get(ref));
     return (await database.commit([owned!]))[0];
   }
-  return database.commitBeside(ref, ownedWrite);
+  // A transaction returns no update time.
+  await database.commitBeside(ref, ownedWrite);
+  return undefined;
 }
 
 /**
