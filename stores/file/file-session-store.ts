@@ -101,8 +101,6 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
   readonly #watched = new Map<string, { readonly tenant: FileTenantStore<S>; readonly watch: TenantWatch<S> }>();
   readonly #pollIntervalMs: number;
   readonly #runner: Runner;
-  /** Calls that change something, and have not ended. */
-  readonly #changes = new Set<Promise<unknown>>();
   #isChecked = false;
 
   /**
@@ -138,7 +136,7 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
     this.#pollIntervalMs = options?.snapshotWatchPollIntervalMs ?? 2000;
     this.#runner = {
       read: (call, run) => this.#run(call, run),
-      change: (call, run) => this.#change(call, run),
+      change: (call, run) => this.#shared.folder.track(this.#run(call, run)),
     };
   }
 
@@ -168,12 +166,11 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
   protected async release(): Promise<void> {
     for (const { watch } of this.#watched.values()) watch.close();
     this.#watched.clear();
-    await Promise.allSettled(this.#changes);
+    await this.#shared.folder.close();
     this.#tenants.clear();
     this.#shared.sessions.clear();
     this.#shared.homes.clear();
     this.#shared.states.clear();
-    this.#shared.folder.close();
   }
 
   #run<T>(call: Call, run: () => Promise<T>): Promise<T> {
@@ -182,16 +179,6 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
       this.#assertNotForeign();
       return run();
     });
-  }
-
-  async #change<T>(call: Call, run: () => Promise<T>): Promise<T> {
-    const change = this.#run(call, run);
-    this.#changes.add(change);
-    try {
-      return await change;
-    } finally {
-      this.#changes.delete(change);
-    }
   }
 
   /** A directory that has this store's locks is its own. */

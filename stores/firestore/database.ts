@@ -1,10 +1,9 @@
-import { FieldPath } from '@google-cloud/firestore';
+import { FieldPath, Firestore } from '@google-cloud/firestore';
 import type {
   CollectionReference,
   DocumentData,
   DocumentReference,
   DocumentSnapshot,
-  Firestore,
   Query,
   QueryDocumentSnapshot,
   Timestamp,
@@ -41,6 +40,7 @@ export const PAGE = 300;
 export class Database {
   readonly meter: Meter;
   readonly #db: Firestore;
+  readonly #ownsDb: boolean;
   readonly #collection: string;
   readonly #timeoutMs: number;
   readonly #client: Client;
@@ -48,12 +48,15 @@ export class Database {
   /** How far the clocks of this process are behind Firestore's, in ms. */
   #offset = { wall: 0, steady: -Infinity };
 
-  constructor(db: Firestore, options: { collection: string; timeoutMs: number; meter: Meter }) {
-    this.#db = db;
+  /** @param db Default: a client of its own, which ends with it. */
+  constructor(db: Firestore | undefined, options: { collection: string; timeoutMs: number; meter: Meter }) {
+    this.#ownsDb = db === undefined;
+    // After an outage gRPC would pause for up to two minutes before it connects again.
+    this.#db = db ?? new Firestore({ 'grpc.max_reconnect_backoff_ms': 2000 });
     this.meter = options.meter;
     this.#collection = options.collection;
     this.#timeoutMs = options.timeoutMs;
-    this.#client = clientOf(db, options.timeoutMs);
+    this.#client = clientOf(this.#db, options.timeoutMs);
   }
 
   /** Runs one call of the store, as {@link Meter.call} does, with a client that knows its project. */
@@ -249,11 +252,12 @@ export class Database {
   }
 
   /**
-   * Refuses further requests, and runs `end` when the running ones have ended: Firestore's client must not be terminated before. Waits no
-   * longer than the timeout of a request.
+   * Refuses further requests, and ends its own client when the running ones have ended: it must not be terminated before. Waits no longer
+   * than the timeout of a request.
    */
-  async close(end: () => Promise<unknown>): Promise<void> {
+  async close(): Promise<void> {
     this.#isClosed = true;
+    const end = async (): Promise<void> => (this.#ownsDb ? this.#db.terminate() : undefined);
     await inTime(Promise.all(this.#client.pending).then(end), this.#timeoutMs).catch(ignore);
   }
 

@@ -1,4 +1,4 @@
-import { Firestore, type DocumentSnapshot } from '@google-cloud/firestore';
+import type { DocumentSnapshot, Firestore } from '@google-cloud/firestore';
 import { BaseSessionStore } from '../../src/store/base-session-store.ts';
 import type {
   DeleteResult,
@@ -92,8 +92,6 @@ const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
 export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
   /** What this store can do. */
   readonly capabilities = CAPABILITIES;
-  readonly #db: Firestore;
-  readonly #ownsDb: boolean;
   readonly #shared: Shared;
   readonly #prefix: SnapshotPathPrefix | undefined;
   readonly #meter = new Meter();
@@ -116,11 +114,8 @@ export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
     super('FirestoreSessionStore', options.snapshotPathPrefix);
     const { db, collection = 'genkit-sessions', requestTimeoutMs = 8000 } = options;
     this.#prefix = options.snapshotPathPrefix;
-    this.#ownsDb = db === undefined;
-    // After an outage gRPC would pause for up to two minutes before it connects again.
-    this.#db = db ?? new Firestore({ 'grpc.max_reconnect_backoff_ms': 2000 });
     this.#shared = {
-      database: new Database(this.#db, { collection, timeoutMs: requestTimeoutMs, meter: this.#meter }),
+      database: new Database(db, { collection, timeoutMs: requestTimeoutMs, meter: this.#meter }),
       caches: new Caches(),
       queues: newQueues(),
       encryption: options.encryption,
@@ -180,7 +175,7 @@ export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
 
   protected async release(): Promise<void> {
     this.#watches.close();
-    await this.#shared.database.close(async () => this.#ownsDb && this.#db.terminate());
+    await this.#shared.database.close();
     this.#shared.caches.clear();
   }
 }

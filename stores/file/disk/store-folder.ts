@@ -11,6 +11,7 @@ export type Durability = 'full' | 'fast';
 export class StoreFolder {
   readonly fs: FileSystem;
   readonly path: string;
+  readonly #calls = new Set<Promise<unknown>>();
   readonly durability: Durability;
   readonly locks: LockFolder;
   readonly #commits = new FolderCommits((path) => this.#flushEntries(path));
@@ -41,8 +42,19 @@ export class StoreFolder {
     if (hasTemporary) attempt(() => this.#tidyTemporary());
   }
 
-  /** Leaves no mark of this process behind. */
-  close(): void {
+  /** Makes `close` wait for a call. */
+  async track<T>(call: Promise<T>): Promise<T> {
+    this.#calls.add(call);
+    try {
+      return await call;
+    } finally {
+      this.#calls.delete(call);
+    }
+  }
+
+  /** Waits for the calls that are under way, and leaves no mark of this process behind. */
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#calls);
     // If something else is in the folder's place, it does not belong to the store.
     attempt(() => this.hasFolder(this.locks.path) && this.locks.close());
   }

@@ -51,8 +51,6 @@ export class FileMemoryStore extends BaseMemoryStore {
   /** What this store can do. */
   readonly capabilities = CAPABILITIES;
   readonly #shared: SharedMemories;
-  /** Calls that have not ended. */
-  readonly #calls = new Set<Promise<unknown>>();
 
   /**
    * @param directory Where to keep the files; made by the first commit. Relative to the working directory.
@@ -76,15 +74,7 @@ export class FileMemoryStore extends BaseMemoryStore {
       loads: new KeyQueue(),
       encryption,
       reported: new Set(),
-      run: async (what, call) => {
-        const running = reportingFailures({ what }, place, call);
-        this.#calls.add(running);
-        try {
-          return await running;
-        } finally {
-          this.#calls.delete(running);
-        }
-      },
+      run: (what, call) => this.#shared.folder.track(reportingFailures({ what }, place, call)),
     };
   }
 
@@ -94,8 +84,7 @@ export class FileMemoryStore extends BaseMemoryStore {
 
   /** Waits for the calls that are under way. */
   protected async release(): Promise<void> {
-    await Promise.allSettled(this.#calls);
+    await this.#shared.folder.close();
     this.#shared.loaded.clear();
-    this.#shared.folder.close();
   }
 }

@@ -1,4 +1,4 @@
-import { Firestore } from '@google-cloud/firestore';
+import type { Firestore } from '@google-cloud/firestore';
 import { checkOptions, isEncryption, isFunction, isTimerMs } from '../../../src/store/check-options.ts';
 import type { Encryption } from '../../../src/store/encryption/encryption.ts';
 import { BaseMemoryStore, type MemoryTenant } from '../../../src/store/memory/base-memory-store.ts';
@@ -50,8 +50,6 @@ const CAPABILITIES: Readonly<MemoryStoreCapabilities> = Object.freeze({ shared: 
 export class FirestoreMemoryStore extends BaseMemoryStore {
   /** What this store can do. */
   readonly capabilities = CAPABILITIES;
-  readonly #db: Firestore;
-  readonly #ownsDb: boolean;
   readonly #shared: SharedMemories;
   readonly #meter = new Meter('FirestoreMemoryStore');
 
@@ -66,11 +64,8 @@ export class FirestoreMemoryStore extends BaseMemoryStore {
     });
     super('FirestoreMemoryStore', options.pathPrefix);
     const { db, collection = 'genkit-memories', requestTimeoutMs = 8000, encryption } = options;
-    this.#ownsDb = db === undefined;
-    // After an outage gRPC would pause for up to two minutes before it connects again.
-    this.#db = db ?? new Firestore({ 'grpc.max_reconnect_backoff_ms': 2000 });
     const settings = { collection, timeoutMs: requestTimeoutMs, meter: this.#meter };
-    this.#shared = { database: new Database(this.#db, settings), queue: new KeyQueue(), encryption };
+    this.#shared = { database: new Database(db, settings), queue: new KeyQueue(), encryption };
   }
 
   /** The sums of what this store object has used of Firestore so far. */
@@ -83,6 +78,6 @@ export class FirestoreMemoryStore extends BaseMemoryStore {
   }
 
   protected release(): Promise<void> {
-    return this.#shared.database.close(async () => this.#ownsDb && this.#db.terminate());
+    return this.#shared.database.close();
   }
 }
