@@ -26,7 +26,7 @@ import { TenantCheck } from './check/check-tenant.ts';
 import { REMOVED_OR_NOT, type Call } from './disk/io-error.ts';
 import { findLeaf, locate, type Home } from './read/find-snapshot.ts';
 import { listSessions, listSnapshots } from './read/lists.ts';
-import { handOutLoaded, readHeadOf, readLoner, readSnapshot } from './read/read-snapshot.ts';
+import { handOutLoaded, readHeadOf, readSnapshot } from './read/read-snapshot.ts';
 import { deleteSession, prune } from './remove/remove-snapshots.ts';
 import { ScopeRecords } from './records/scope-records.ts';
 import { Save } from './save/save-snapshot.ts';
@@ -61,17 +61,14 @@ export class FileTenantStore<S> implements TenantStore<S> {
 
   getSnapshot(lookup: Lookup): Promise<SessionSnapshot<S> | undefined> {
     return this.#find(lookup, async (home, id) => {
-      const loaded =
-        home === 'loner'
-          ? await readLoner(this.tenant.folder, id)
-          : await readSnapshot(home, id, this.tenant.shared.states);
+      const loaded = await readSnapshot(this.tenant, home, id);
       return loaded && handOutLoaded<S>(loaded, lookup.frozen);
     });
   }
 
   getSnapshotMetadata(lookup: Lookup): Promise<SnapshotMetadata | undefined> {
     return this.#find(lookup, async (home, id) => {
-      const head = home === 'loner' ? (await readLoner(this.tenant.folder, id))?.head : await readHeadOf(home, id);
+      const head = await readHeadOf(this.tenant, home, id);
       return head && copyJson(head.meta);
     });
   }

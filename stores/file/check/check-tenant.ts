@@ -6,7 +6,7 @@ import { isRefused } from '../disk/io-error.ts';
 import { Pace } from '../disk/pace.ts';
 import { snapshotName } from '../format/names.ts';
 import { readHead } from '../read/read-head.ts';
-import { readLoner, readSnapshot } from '../read/read-snapshot.ts';
+import { readSnapshot } from '../read/read-snapshot.ts';
 import { isShard } from '../read/shards.ts';
 import { reconcile, removeEmptySession } from '../remove/remove-snapshots.ts';
 import { findUnneeded, removeUnneeded } from '../remove/unneeded.ts';
@@ -87,8 +87,8 @@ export class TenantCheck {
       this.#check.count('snapshots');
       const place = this.#placeOf(this.#tenant.folder.snapshot(snapshotId));
       try {
-        const found = await readSnapshot(session, snapshotId, this.#tenant.shared.states);
-        if (found) this.#check.reportRun(found.head.meta, { sessionId, place });
+        const loaded = await readSnapshot(this.#tenant, session, snapshotId);
+        if (loaded) this.#check.reportRun(loaded.head.meta, { sessionId, place });
       } catch (error) {
         this.#incomplete.add(sessionId);
         this.#reportError(error, { sessionId, snapshotId, place });
@@ -150,8 +150,8 @@ export class TenantCheck {
     if (sessionId === null) {
       this.#check.count('snapshots');
       try {
-        const loner = await readLoner(folder, snapshotId);
-        if (loner) this.#check.reportRun(loner.head.meta, { place });
+        const loaded = await readSnapshot(this.#tenant, 'no-session', snapshotId);
+        if (loaded) this.#check.reportRun(loaded.head.meta, { place });
       } catch (error) {
         this.#reportError(error, { snapshotId, place });
       }

@@ -6,8 +6,8 @@ import type { IndexNode } from '../session-index.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 import { readHead } from './read-head.ts';
 
-/** Where a snapshot was found; `loner`: it has no session. */
-export type Home = FileSession | 'loner';
+/** Where a snapshot was found; `no-session`: it has none. */
+export type Home = FileSession | 'no-session';
 
 /**
  * Finds a snapshot by its id.
@@ -32,7 +32,7 @@ export async function locate(
     throw unreadableSnapshot(snapshotId, 'its file is damaged, or another program wrote it');
   }
   const { session: sessionId } = found.head;
-  if (sessionId === null) return 'loner';
+  if (sessionId === null) return 'no-session';
   const session = tenant.session(sessionId);
   await session.refresh();
   if (!session.index.tree.has(snapshotId)) {

@@ -14,6 +14,8 @@ import { parseFile, type SnapshotFile, type SnapshotHead, type StateRef } from '
 import { DamagedSnapshot, type FileSession } from '../file-session.ts';
 import type { IndexNode } from '../session-index.ts';
 import type { TenantFolder } from '../tenant-folder.ts';
+import type { TenantSessions } from '../tenant-sessions.ts';
+import type { Home } from './find-snapshot.ts';
 import { readShard } from './shards.ts';
 
 /** States in memory, by version. A version never changes, so a cached state need not be revalidated. */
@@ -37,22 +39,28 @@ export interface LoadedSnapshot {
 const MOST_ATTEMPTS = 20;
 
 /**
- * Reads a snapshot of a session without any lock, however many others write.
+ * Reads a snapshot from where it was found, without any lock, however many others write.
  *
- * @returns `undefined` when the session does not have it.
- * @throws `DATA_LOSS` when it has, and a part of it is missing or damaged.
+ * @returns `undefined` when it is not there any more.
+ * @throws `DATA_LOSS` when it is, and a part of it is missing or damaged.
  */
-export function readSnapshot(
-  session: FileSession,
+export async function readSnapshot(
+  { folder, shared }: TenantSessions,
+  home: Home,
   snapshotId: string,
-  cache: StateCache,
 ): Promise<LoadedSnapshot | undefined> {
-  return retrying(session, snapshotId, (node) => load(session, node, cache));
+  if (home === 'no-session') return readWithoutSession(folder, snapshotId);
+  return retrying(home, snapshotId, (node) => load(home, node, shared.states));
 }
 
-/** As {@link readSnapshot}, but reads no more of a file than its head, and that once. */
-export function readHeadOf(session: FileSession, snapshotId: string): Promise<SnapshotHead | undefined> {
-  return retrying(session, snapshotId, (node) => session.opened(session.head(node)));
+/** As {@link readSnapshot}, but reads no more of a session's file than its head, and that once. */
+export async function readHeadOf(
+  { folder }: TenantSessions,
+  home: Home,
+  snapshotId: string,
+): Promise<SnapshotHead | undefined> {
+  if (home === 'no-session') return (await readWithoutSession(folder, snapshotId))?.head;
+  return retrying(home, snapshotId, (node) => home.opened(home.head(node)));
 }
 
 async function retrying<T>(
@@ -80,7 +88,7 @@ async function retrying<T>(
 }
 
 /** Reads a snapshot that has no session; `undefined`: there is none. */
-export async function readLoner(folder: TenantFolder, snapshotId: string): Promise<LoadedSnapshot | undefined> {
+async function readWithoutSession(folder: TenantFolder, snapshotId: string): Promise<LoadedSnapshot | undefined> {
   const content = await readFrom(folder.store.fs, folder.snapshot(snapshotId));
   if (content === 'missing') return undefined;
   const file = content === 'no-file' ? 'broken' : await parseFile(content.bytes, folder.sealer('snapshot', snapshotId));

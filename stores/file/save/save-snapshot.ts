@@ -34,14 +34,7 @@ import {
 import { timeNow } from '../format/save-log.ts';
 import { locate, type Home } from '../read/find-snapshot.ts';
 import { loadHeads } from '../read/lists.ts';
-import {
-  assertStored,
-  handOutLoaded,
-  readFile,
-  readLoner,
-  readSnapshot,
-  type LoadedSnapshot,
-} from '../read/read-snapshot.ts';
+import { assertStored, handOutLoaded, readFile, readSnapshot, type LoadedSnapshot } from '../read/read-snapshot.ts';
 import { sealedNames } from '../read/shards.ts';
 import { reconcile } from '../remove/remove-snapshots.ts';
 import { DamagedSnapshot, headUnlessDamaged, newNonce, type FileSession } from '../file-session.ts';
@@ -95,7 +88,7 @@ export class Save<S> {
   async #save(id: string, given: SessionSnapshotInput<S> | undefined, isFresh: boolean): Promise<Outcome> {
     const home = isFresh ? undefined : await this.#locate(id);
     if (home === AGAIN) return AGAIN;
-    if (home === 'loner') return this.#lockLoner(id, (lock) => this.#rewriteLoner(lock, id));
+    if (home === 'no-session') return this.#lockSnapshot(id, (lock) => this.#rewriteSingle(lock, id));
     if (home) return home.withLock((lock) => this.#rewrite(home, lock, id));
     const answer = given ?? this.#ask(undefined);
     if (answer === null) return null;
@@ -103,7 +96,7 @@ export class Save<S> {
     // Checked before any folder is made, so that a refused first save makes none.
     if (this.#tenant.isNew) check(next);
     const sessionId = sessionOf(next);
-    if (sessionId === undefined) return this.#lockLoner(id, (lock) => this.#commitLoner(lock, next, undefined));
+    if (sessionId === undefined) return this.#lockSnapshot(id, (lock) => this.#commitSingle(lock, next, undefined));
     const session = this.#tenant.session(sessionId);
     return session.withLock((lock) => this.#create(session, lock, next, isFresh));
   }
@@ -168,7 +161,7 @@ export class Save<S> {
   }
 
   async #rewrite(session: FileSession, lock: HeldLock, id: string): Promise<Outcome> {
-    const current = await readSnapshot(session, id, this.#tenant.shared.states);
+    const current = await readSnapshot(this.#tenant, session, id);
     if (!current) return AGAIN;
     await assertStored(session, current);
     const { head, known: before } = current;
@@ -227,22 +220,22 @@ export class Save<S> {
     return outcome !== NAME_IS_TAKEN;
   }
 
-  #lockLoner(id: string, task: (lock: HeldLock) => Promise<Outcome>): Promise<Outcome> {
+  #lockSnapshot(id: string, task: (lock: HeldLock) => Promise<Outcome>): Promise<Outcome> {
     const { folder } = this.#tenant;
-    return folder.store.locks.run(hashOf(folder.tenant, id, 'loner'), `Snapshot ${quote(id)}`, task);
+    return folder.store.locks.run(hashOf(folder.tenant, id, 'snapshot'), `Snapshot ${quote(id)}`, task);
   }
 
-  async #rewriteLoner(lock: HeldLock, id: string): Promise<Outcome> {
-    const current = await readLoner(this.#tenant.folder, id);
+  async #rewriteSingle(lock: HeldLock, id: string): Promise<Outcome> {
+    const current = await readSnapshot(this.#tenant, 'no-session', id);
     // A session may have taken the id since.
     if (!current || current.head.session !== null) return AGAIN;
     const answer = this.#ask(handOutLoaded<S>(current));
     if (answer === null) return null;
     const next = revise(id, storedOf(current.head.meta, null), answer, now);
-    return this.#commitLoner(lock, next, current);
+    return this.#commitSingle(lock, next, current);
   }
 
-  async #commitLoner(lock: HeldLock, next: SessionSnapshot<S>, current: LoadedSnapshot | undefined): Promise<Outcome> {
+  async #commitSingle(lock: HeldLock, next: SessionSnapshot<S>, current: LoadedSnapshot | undefined): Promise<Outcome> {
     // Without a session, these options are refused.
     assertExpectedLeaf(this.#request.expectedLeafId, undefined, null);
     assertRequiredSnapshot(this.#request.ifSnapshot, undefined, () => false);
@@ -279,8 +272,7 @@ export class Save<S> {
 
   /** Reads the parent. Throws if it can't be read: no snapshot is saved on a damaged one. */
   async #readParent(session: FileSession, parentId: string | undefined): Promise<LoadedSnapshot | undefined> {
-    const parent =
-      parentId === undefined ? undefined : await readSnapshot(session, parentId, this.#tenant.shared.states);
+    const parent = parentId === undefined ? undefined : await readSnapshot(this.#tenant, session, parentId);
     if (parent) await assertStored(session, parent);
     return parent;
   }
@@ -292,7 +284,7 @@ export class Save<S> {
     for (const id of tree.ancestors(parent.head.meta.snapshotId)) {
       const node = tree.get(id);
       if (node && headUnlessDamaged(session, node)?.meta.status === 'completed') {
-        return readSnapshot(session, id, this.#tenant.shared.states).catch(() => undefined);
+        return readSnapshot(this.#tenant, session, id).catch(() => undefined);
       }
     }
     return undefined;

@@ -6,13 +6,13 @@ import { stampOf, type Watch } from '../disk/file-system.ts';
 import { snapshotName } from '../format/names.ts';
 import type { SnapshotHead } from '../format/snapshot-file.ts';
 import { locate } from '../read/find-snapshot.ts';
-import { readLoner, readSnapshot } from '../read/read-snapshot.ts';
+import { readSnapshot } from '../read/read-snapshot.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 
 interface Watched {
   readonly snapshotId: string;
   /** The last write of which listeners were notified. */
-  told: SnapshotHead | undefined;
+  notified: SnapshotHead | undefined;
   /** The stamp of the file at the last look. */
   stamp: string;
   /** A new listener waits for the current snapshot. */
@@ -44,14 +44,14 @@ export class TenantWatch<S> {
     this.#onIdle = options.onIdle;
     tenant.onSaved = (head, known) => {
       const watched = this.#watched.get(snapshotName(head.meta.snapshotId));
-      if (watched) this.#tell(watched, head, known);
+      if (watched) this.#notify(watched, head, known);
     };
   }
 
   subscribe(snapshotId: string, listener: (snapshot: SessionSnapshot<S>) => void): () => void {
     const name = snapshotName(snapshotId);
     const known = this.#watched.get(name);
-    const watched = known ?? { snapshotId, told: undefined, stamp: '', isAsked: false, wasMissing: false };
+    const watched = known ?? { snapshotId, notified: undefined, stamp: '', isAsked: false, wasMissing: false };
     this.#watched.set(name, watched);
     watched.isAsked = true;
     const unsubscribe = this.#hub.subscribe(snapshotId, listener, () => this.#forget(name));
@@ -126,32 +126,30 @@ export class TenantWatch<S> {
 
   async #lookAt(watched: Watched): Promise<void> {
     const { snapshotId } = watched;
-    const { folder, shared } = this.#tenant;
+    const { folder } = this.#tenant;
     const stats = folder.kind() === 'none' ? undefined : folder.store.fs.stat(folder.snapshot(snapshotId));
     const stamp = stats ? stampOf(stats) : '';
     if (stamp === watched.stamp && !watched.isAsked && stats) return;
     watched.stamp = stamp;
     const home = stats && (await locate(this.#tenant, snapshotId));
-    const read =
-      home === 'loner' ? readLoner(folder, snapshotId) : home && readSnapshot(home, snapshotId, shared.states);
-    const loaded = await read;
-    if (loaded) this.#tell(watched, loaded.head, loaded.known);
+    const loaded = home && (await readSnapshot(this.#tenant, home, snapshotId));
+    if (loaded) this.#notify(watched, loaded.head, loaded.known);
     else watched.wasMissing = true;
   }
 
-  #tell(watched: Watched, head: SnapshotHead, known: KnownState | undefined): void {
-    const { told, snapshotId } = watched;
+  #notify(watched: Watched, head: SnapshotHead, known: KnownState | undefined): void {
+    const { notified, snapshotId } = watched;
     const copy = (): SessionSnapshot<S> => handOut<S>(head.meta, { state: known && (() => known.state) });
-    if (told && isSameSnapshot(told, head) && head.write <= told.write) {
-      if (head.write === told.write) this.#hub.announce(snapshotId, head.meta.status, copy);
+    if (notified && isSameSnapshot(notified, head) && head.write <= notified.write) {
+      if (head.write === notified.write) this.#hub.announce(snapshotId, head.meta.status, copy);
     } else {
-      if (told || watched.wasMissing) {
-        for (const status of missedStatuses(head, told)) {
+      if (notified || watched.wasMissing) {
+        for (const status of missedStatuses(head, notified)) {
           this.#hub.publish(snapshotId, status, () => asItWas(head, status));
         }
       }
       this.#hub.publish(snapshotId, head.meta.status, copy);
-      watched.told = head;
+      watched.notified = head;
     }
     watched.isAsked = false;
   }
@@ -163,9 +161,9 @@ function isSameSnapshot(a: SnapshotHead, b: SnapshotHead): boolean {
 }
 
 /** The statuses between two writes, which other processes set between two checks. */
-function missedStatuses(head: SnapshotHead, told: SnapshotHead | undefined): (SnapshotStatus | undefined)[] {
-  const isSame = told !== undefined && isSameSnapshot(told, head);
-  const from = isSame ? told.write : 0;
+function missedStatuses(head: SnapshotHead, notified: SnapshotHead | undefined): (SnapshotStatus | undefined)[] {
+  const isSame = notified !== undefined && isSameSnapshot(notified, head);
+  const from = isSame ? notified.write : 0;
   const between = head.statuses.filter(([write]) => write > from && write < head.write);
   const statuses = between.map(([, status]) => status ?? undefined);
   if (statuses.at(-1) === head.meta.status) statuses.pop();

@@ -237,7 +237,7 @@ export class TenantCheck {
       const place = first.ref.path;
       try {
         const head = readHead(first.id, first.data());
-        if (head.sessionId === undefined) await this.#checkLoner(head, owner, place);
+        if (head.sessionId === undefined) await this.#checkWithoutSession(head, owner, place);
         else await this.#checkRest(head.sessionId, owner);
       } catch (error) {
         this.#known.add(owner);
@@ -246,7 +246,7 @@ export class TenantCheck {
     }
   }
 
-  async #checkLoner(head: SnapshotHead, owner: string, place: string): Promise<void> {
+  async #checkWithoutSession(head: SnapshotHead, owner: string, place: string): Promise<void> {
     const { snapshotId } = head.meta;
     if (!(await this.#reader.isAlive(head))) {
       this.#known.add(owner);

@@ -96,9 +96,9 @@ export const lineage: Subject = {
 
     kit.test('a snapshot never moves to another session', async ({ a, b }) => {
       await a.save('one', snapshot({ sessionId: 'chat', custom: { n: 1 } }));
-      await a.save('loner', snapshot({ custom: { n: 1 } }));
+      await a.save('alone', snapshot({ custom: { n: 1 } }));
       const { sessionId: _, ...byState } = snapshot({ sessionId: 'other' });
-      for (const id of ['one', 'loner']) {
+      for (const id of ['one', 'alone']) {
         const before = await a.mustGet(id);
         await refuses('FAILED_PRECONDITION', () => b.save(id, snapshot({ sessionId: 'other' })), id);
         await refuses('FAILED_PRECONDITION', () => b.save(id, byState), id);

@@ -64,7 +64,7 @@ function snapshots(kit: Kit): void {
     }
     const later = { updatedAt: second(99), extra: 1 };
     await b.save('a', (current) => ({ ...current!, ...later }));
-    await a.save('loner', snapshot());
+    await a.save('alone', snapshot());
     const expected = plans.map(({ sessionId, parentId, createdAt }, i) => {
       const metadata = {
         snapshotId: ids[i]!,
@@ -100,7 +100,7 @@ function sessions(kit: Kit): void {
     await save('bb', 'tree', 'a');
     await save('c', 'other', undefined, 'pending');
     await save('ccc', 'tree', 'a', 'failed');
-    await a.save('loner', snapshot());
+    await a.save('alone', snapshot());
     const tree = {
       sessionId: 'tree',
       leafId: 'ccc',

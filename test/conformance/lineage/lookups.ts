@@ -38,9 +38,9 @@ function finding(kit: Kit): void {
     async ({ a }) => {
       const { sessionId: _, ...unstamped } = snapshot({ sessionId: 'by-state' });
       await a.save('stateful', unstamped);
-      await a.save('loner', snapshot());
+      await a.save('alone', snapshot());
       equal(await a.leafId('by-state'), 'stateful', 'the leaf');
-      equal((await a.mustGet('loner')).snapshotId, 'loner', 'by id');
+      equal((await a.mustGet('alone')).snapshotId, 'alone', 'by id');
     },
   );
 

@@ -6,7 +6,7 @@ import { FileSessionStore } from '../../../stores/file/file-session-store.ts';
 import { entriesBelow, temporaryFolder } from '../../stores/file/support/folders.ts';
 import { Random } from '../../support/random.ts';
 import { scale, seed } from '../../support/scale.ts';
-import { ADA, encryptionWith, fillLoner, fillSession, readSession, type Store } from './support.ts';
+import { ADA, encryptionWith, saveWithoutSession, fillSession, readSession, type Store } from './support.ts';
 
 /** Something that was encrypted, where it is in a file. */
 interface Piece {
@@ -78,7 +78,7 @@ describe('damaged ciphertext: files', () => {
     const open = (): Store => new FileSessionStore(folder, { checkpointInterval: 2, durability: 'fast', encryption });
     const writer = open();
     for (const session of ['one', 'two']) await fillSession(writer, session, 3, false);
-    await fillLoner(writer, 'alone');
+    await saveWithoutSession(writer, 'alone');
     await writer.close();
     const whole = await readAll(open());
     const pieces = piecesBelow(folder);

@@ -10,7 +10,7 @@ import {
   completed,
   encryptionWith,
   fillGolden,
-  fillLoner,
+  saveWithoutSession,
   fillSession,
   keyStoreOf,
   readGolden,
@@ -46,7 +46,7 @@ export function encryptsAtRest({ medium, prunesWithoutKey }: EncryptionSuiteOpti
     const plain = clear.open();
     for (const store of [sealed.open(encryptionWith('a')), plain]) {
       await fillSession(store, 'chat');
-      await fillLoner(store, 'alone');
+      await saveWithoutSession(store, 'alone');
     }
     const other = sealed.open(encryptionWith('a'));
     expect(await readSession(other, 'chat')).toEqual(await readSession(plain, 'chat'));
@@ -94,7 +94,7 @@ export function encryptsAtRest({ medium, prunesWithoutKey }: EncryptionSuiteOpti
       const own = medium();
       const writer = own.open(encryptionWith('a'));
       await fillSession(writer, 'chat');
-      await fillLoner(writer, 'alone');
+      await saveWithoutSession(writer, 'alone');
       const store = own.open(encryption);
       const keyId = localKeys(secret('a')).currentId;
       const refused = (what: string): unknown =>

@@ -13,7 +13,7 @@ import {
   completed,
   encryptionWith,
   expectNoMemoriesWithoutKeys,
-  fillLoner,
+  saveWithoutSession,
   fillSession,
   keyStoreOf,
   readSession,
@@ -76,7 +76,7 @@ describe('encrypted files', () => {
         const folder = temporaryFolder();
         const store = open(folder, encryption, interval);
         await fillSession(store, 'chat');
-        await fillLoner(store, 'alone');
+        await saveWithoutSession(store, 'alone');
         found.push(filesWith(folder, CANARY));
         await store.close();
       }

@@ -112,7 +112,7 @@ export function completed(
 }
 
 /** A snapshot without a session. */
-export async function fillLoner(store: Store, snapshotId: string): Promise<void> {
+export async function saveWithoutSession(store: Store, snapshotId: string): Promise<void> {
   await store.saveSnapshot(
     snapshotId,
     completed({
@@ -136,7 +136,7 @@ export async function saveWorkload(store: SessionStore, turns: number): Promise<
 /** What `test/golden/file-encrypted-2` and `test/golden/firestore-encrypted-2.json` hold, under the key `golden`. Never write them anew. */
 export async function fillGolden(store: Store): Promise<void> {
   await fillSession(store, 'chat', 5, false);
-  await fillLoner(store, 'alone');
+  await saveWithoutSession(store, 'alone');
 }
 
 /** All that can be read of what {@link fillGolden} saved. */

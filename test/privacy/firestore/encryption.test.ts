@@ -18,7 +18,7 @@ import {
   encryptionWith,
   eraseTwice,
   expectNoMemoriesWithoutKeys,
-  fillLoner,
+  saveWithoutSession,
   fillSession,
   keyStoreOf,
   readSession,
@@ -105,7 +105,7 @@ describe('encrypted documents', () => {
           scopes: [{ id: { scope: 'app', appName: 'shop' }, change: () => ({ CANARY }) }],
         },
       );
-      await fillLoner(store, 'alone');
+      await saveWithoutSession(store, 'alone');
     }
     expect(await collectionsWith(clear, CANARY)).toEqual(['pointers', 'records', 'scopes', 'snapshots']);
     expect(await collectionsWith(sealed, CANARY)).toEqual([]);

@@ -39,14 +39,14 @@ const ATTEMPTS: readonly Attempt[] = [
   },
   {
     name: 'a save without a session',
-    save: (store) => store.saveSnapshot('loner', () => ({ createdAt: 'x' }), { scopes: BOTH }),
-    isMade: isThere('loner'),
+    save: (store) => store.saveSnapshot('alone', () => ({ createdAt: 'x' }), { scopes: BOTH }),
+    isMade: isThere('alone'),
   },
 ];
 
 /** Rewrites all snapshots that a save may have been of, and so the marks in their files. */
 async function saveOver(store: Store): Promise<void> {
-  for (const id of ['t1', 't2', 't3', 'new', 'loner']) {
+  for (const id of ['t1', 't2', 't3', 'new', 'alone']) {
     await store.saveSnapshot(id, (current) => (current ? { ...current, updatedAt: '2026-02-01T00:00:00.000Z' } : null));
   }
 }
