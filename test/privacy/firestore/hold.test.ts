@@ -6,15 +6,11 @@ import { unpackBoth } from '../../../stores/firestore/format/packed-text.ts';
 import { allDocuments } from '../../stores/firestore/support/at-rest.ts';
 import { openDatabase } from '../../stores/firestore/support/database.ts';
 import { applyTtlPolicy, DAY, passTime } from '../../stores/firestore/support/time.ts';
+import { makeTurn } from '../../stores/make-turn.ts';
 import { secret } from '../encryption/support.ts';
 
-const turn = (sessionId: string, n: number) => () => ({
-  sessionId,
-  ...(n > 0 && { parentId: `${sessionId} ${n - 1}` }),
-  createdAt: '2026-01-01T00:00:00.000Z',
-  status: 'completed' as const,
-  state: { custom: { n } },
-});
+const turn = (sessionId: string, n: number) => () =>
+  makeTurn({ sessionId, ...(n > 0 && { parentId: `${sessionId} ${n - 1}` }), state: { custom: { n } } });
 
 describe('a session on hold, where sessions expire', () => {
   let db: Firestore;

@@ -1,17 +1,10 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { InMemorySessionStore, type SessionSnapshotInput } from 'genkitx-agents';
+import { InMemorySessionStore } from 'genkitx-agents';
 import { genkit } from 'genkit/beta';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { childScript } from '../../support/child-script.ts';
-
-const turn = (plan: Partial<SessionSnapshotInput> = {}): SessionSnapshotInput => ({
-  sessionId: 'chat',
-  createdAt: '2026-01-01T00:00:00.000Z',
-  status: 'completed',
-  state: { custom: {} },
-  ...plan,
-});
+import { makeTurn } from '../make-turn.ts';
 
 describe('InMemorySessionStore', () => {
   it.each([
@@ -43,7 +36,7 @@ describe('InMemorySessionStore', () => {
 
   it('refuses the answer of a mutator that has saved the snapshot itself: it has not seen what it would overwrite', async () => {
     const store = new InMemorySessionStore();
-    await store.saveSnapshot('one', () => turn({ status: 'pending' }));
+    await store.saveSnapshot('one', () => makeTurn({ status: 'pending' }));
     const nested = store.saveSnapshot('one', (current) => {
       void store.saveSnapshot('one', (inner) => ({ ...inner!, state: { custom: { inner: true } } }));
       return { ...current!, state: { custom: { outer: true } } };
@@ -54,10 +47,10 @@ describe('InMemorySessionStore', () => {
 
   it('shows a mutator the snapshot that its answer names before it rewrites it', async () => {
     const store = new InMemorySessionStore();
-    await store.saveSnapshot('one', () => turn({ status: 'pending', state: { custom: { n: 1 } } }));
+    await store.saveSnapshot('one', () => makeTurn({ status: 'pending', state: { custom: { n: 1 } } }));
     const id = await store.saveSnapshot(undefined, (current) => {
       const n = (current?.state?.custom as { n: number } | undefined)?.n ?? 0;
-      return { ...turn({ status: 'pending', state: { custom: { n: n + 1 } } }), snapshotId: 'one' };
+      return { ...makeTurn({ status: 'pending', state: { custom: { n: n + 1 } } }), snapshotId: 'one' };
     });
     expect(id).toBe('one');
     expect((await store.getSnapshot({ snapshotId: 'one' }))?.state).toEqual({ custom: { n: 2 } });
@@ -68,7 +61,7 @@ describe('InMemorySessionStore', () => {
     const countOf = async (sessionId: string): Promise<number> => (await store.readRecords({ sessionId })).length;
     vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-01-01T00:00:00Z') });
     try {
-      await store.saveSnapshot('one', () => turn());
+      await store.saveSnapshot('one', () => makeTurn());
       for (const sessionId of ['chat', 'waits'])
         await store.writeRecord({ sessionId, kind: 'note', key: 'a', value: 1 });
       vi.setSystemTime('2026-01-01T01:00:00Z');

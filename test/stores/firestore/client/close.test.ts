@@ -3,13 +3,10 @@ import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newProject, openDatabase } from '../support/database.ts';
 import { Proxy } from '../support/proxy.ts';
+import { makeTurn } from '../../make-turn.ts';
 
-const turn = (sessionId: string): SessionSnapshotInput => ({
-  sessionId,
-  createdAt: '2026-01-01T00:00:00.000Z',
-  status: 'completed',
-  state: { custom: 'x'.repeat(10_000) },
-});
+const turn = (sessionId: string): SessionSnapshotInput =>
+  makeTurn({ sessionId, state: { custom: 'x'.repeat(10_000) } });
 
 /** 60 calls of all kinds, many of which wait for others. */
 function callAll(store: FirestoreSessionStore): Promise<PromiseSettledResult<unknown>[]> {

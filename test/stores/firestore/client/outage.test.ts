@@ -1,21 +1,14 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { SessionSnapshot, SessionSnapshotInput } from 'genkitx-agents';
+import type { SessionSnapshot } from 'genkitx-agents';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { freePort, startEmulator } from '../../../support/emulator.ts';
 import { isTorture, scale } from '../../../support/scale.ts';
 import { newProject, openDatabase } from '../support/database.ts';
 import { Proxy } from '../support/proxy.ts';
-
-const turn = (extra: Partial<SessionSnapshotInput>): SessionSnapshotInput => ({
-  sessionId: 'chat',
-  createdAt: '2026-01-01T00:00:00.000Z',
-  status: 'completed',
-  state: { messages: [] },
-  ...extra,
-});
+import { makeTurn } from '../../make-turn.ts';
 
 async function until(check: () => boolean): Promise<void> {
   while (!check()) await new Promise((resolve) => setTimeout(resolve, 10));
@@ -44,8 +37,8 @@ describe('outage:', () => {
     const store = new FirestoreSessionStore({ db, requestTimeoutMs: 3000 });
     const elsewhere = new FirestoreSessionStore({ db: direct });
     // A database that has just begun may take longer than the store under test waits.
-    await elsewhere.saveSnapshot('one', () => turn({}));
-    await elsewhere.saveSnapshot('running', () => turn({ parentId: 'one', status: 'pending' }));
+    await elsewhere.saveSnapshot('one', () => makeTurn({}));
+    await elsewhere.saveSnapshot('running', () => makeTurn({ parentId: 'one', status: 'pending' }));
     const isReached = () =>
       store.getSnapshot({ snapshotId: 'one' }).then(
         () => true,
@@ -61,7 +54,7 @@ describe('outage:', () => {
       () => store.getSnapshot({ sessionId: 'chat' }),
       () => store.getSnapshot({ snapshotId: 'one' }),
       () => store.getSnapshotMetadata({ sessionId: 'chat' }),
-      () => store.saveSnapshot('lost', () => turn({ parentId: 'running' })),
+      () => store.saveSnapshot('lost', () => makeTurn({ parentId: 'running' })),
       () => store.saveSnapshot('running', (current) => ({ ...current!, status: 'completed' })),
       () => store.listSessions(),
       () => store.listSnapshots({ sessionId: 'chat' }),
@@ -80,7 +73,7 @@ describe('outage:', () => {
     await until(() => told.length === 2);
     expect(told.map((news) => news.status)).toEqual(['pending', 'aborted']);
     expect((await store.getSnapshot({ sessionId: 'chat' }))?.status).toBe('aborted');
-    await store.saveSnapshot('next', () => turn({ parentId: 'running' }));
+    await store.saveSnapshot('next', () => makeTurn({ parentId: 'running' }));
     expect((await elsewhere.getSnapshot({ sessionId: 'chat' }))?.snapshotId).toBe('next');
     expect(rejections).toEqual([]);
     await Promise.all([store.close(), elsewhere.close()]);

@@ -5,16 +5,13 @@ import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { encryptionWith } from '../../../privacy/encryption/support.ts';
 import { openDatabase } from '../support/database.ts';
+import { makeTurn } from '../../make-turn.ts';
 
 /** Text that packing makes little shorter. */
 const TEXT = Array.from({ length: 3000 }, (_, i) => Math.sin(i)).join();
 
-const turn = (n: number): SessionSnapshotInput => ({
-  sessionId: 'chat',
-  createdAt: '2026-01-01T00:00:00.000Z',
-  status: n === 0 ? 'pending' : 'completed',
-  state: { custom: { n, text: `${n} ${TEXT}` } },
-});
+const turn = (n: number): SessionSnapshotInput =>
+  makeTurn({ status: n === 0 ? 'pending' : 'completed', state: { custom: { n, text: `${n} ${TEXT}` } } });
 
 describe('a watcher of a snapshot that can’t be read', () => {
   let db: Firestore;

@@ -1,21 +1,14 @@
 import { Timestamp, type DocumentData, type DocumentReference, type Firestore } from '@google-cloud/firestore';
-import type { Json, SessionSnapshotInput } from 'genkitx-agents';
+import type { Json } from 'genkitx-agents';
 import { FirestoreSessionStore, type FirestoreSessionStoreOptions } from 'genkitx-agents/google-cloud';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { allDocuments, measureAtRest } from '../support/at-rest.ts';
 import { newProject, openDatabase } from '../support/database.ts';
 import { applyTtlPolicy, DAY, passTime } from '../support/time.ts';
 import { trafficOf, trafficSoFar, type Traffic } from '../support/transport.ts';
+import { makeTurn } from '../../make-turn.ts';
 
 const NOTE = { sessionId: 'chat', kind: 'note', key: 'one' };
-
-const turn = (rest: Partial<SessionSnapshotInput> = {}): SessionSnapshotInput => ({
-  sessionId: 'chat',
-  createdAt: '2026-01-01T00:00:00.000Z',
-  status: 'completed',
-  state: { custom: {} },
-  ...rest,
-});
 
 let db: Firestore;
 let project: string;
@@ -63,7 +56,7 @@ describe('the cost of session records, counted on the wire', () => {
   };
   beforeEach(async () => {
     store = open();
-    await store.saveSnapshot('one', () => turn());
+    await store.saveSnapshot('one', () => makeTurn());
   });
 
   it('a write is a write, whatever it expects; a removal is a delete', async () => {
@@ -137,19 +130,19 @@ describe('the cost of session records, counted on the wire', () => {
     const before = await measureAtRest(db);
     for (const key of ['a', 'b']) await write(store, { key });
     expect((await measureAtRest(db)).indexEntries).toBe(before.indexEntries);
-    await costs(() => store.saveSnapshot('two', () => turn({ parentId: 'one' })), { writes: 2, rpcs: 1 });
+    await costs(() => store.saveSnapshot('two', () => makeTurn({ parentId: 'one' })), { writes: 2, rpcs: 1 });
   });
 });
 
 describe('records go with their session', () => {
   it('a session that is begun anew while its deletion is interrupted has none of the old ones', async () => {
     const [late, other] = [open(), open()];
-    await late.saveSnapshot('one', () => turn());
+    await late.saveSnapshot('one', () => makeTurn());
     for (const key of ['one', 'two']) await write(late, { key });
     await interruptDeletion();
     // Written while the session is not there: it waits for the next.
     await write(other, { key: 'new', value: 'new' });
-    await other.saveSnapshot('two', () => turn());
+    await other.saveSnapshot('two', () => makeTurn());
     expect(await valuesOf(other)).toEqual(['new']);
     // The old snapshot is there until the deletion is finished, and what was written for it goes with it.
     await write(late, { key: 'late', ifSnapshot: 'one', value: 'late' });
@@ -164,7 +157,7 @@ describe('records go with their session', () => {
       (store: FirestoreSessionStore) => store.prune({ idleMs: 1e15 }),
     ]) {
       const store = open();
-      await store.saveSnapshot('one', () => turn());
+      await store.saveSnapshot('one', () => makeTurn());
       await write(store, { ifSnapshot: 'one' });
       await write(store, { key: 'two' });
       await interruptDeletion();
@@ -175,7 +168,7 @@ describe('records go with their session', () => {
 
   it('prune removes records of sessions that did not begin for an hour, and no others', async () => {
     const store = open();
-    await store.saveSnapshot('one', () => turn());
+    await store.saveSnapshot('one', () => makeTurn());
     for (const sessionId of ['chat', 'old', 'recent']) await write(store, { sessionId, value: sessionId });
     for (const sessionId of ['chat', 'old']) await passHour(sessionId);
     await store.prune({ idleMs: 1e15 }, { dryRun: true });
@@ -187,7 +180,7 @@ describe('records go with their session', () => {
 
   it('prune keeps the records of a session whose pointer was lost', async () => {
     const store = open();
-    await store.saveSnapshot('one', () => turn());
+    await store.saveSnapshot('one', () => makeTurn());
     await write(store);
     await passHour('chat');
     await db.doc('genkit-sessions-pointers/global/pointers/chat').delete();
@@ -228,7 +221,7 @@ describe('records of sessions that expire', () => {
   let store: FirestoreSessionStore;
   beforeEach(async () => {
     store = expiring();
-    await store.saveSnapshot('one', () => turn());
+    await store.saveSnapshot('one', () => makeTurn());
   });
 
   it('live as long as their session does, and no longer', async () => {
@@ -236,7 +229,7 @@ describe('records of sessions that expire', () => {
     store = expiring();
     const revision = await write(store, { ifSnapshot: 'one' });
     await write(expiring(), { key: 'two', value: 2 });
-    await store.saveSnapshot('two', () => turn({ parentId: 'one' }));
+    await store.saveSnapshot('two', () => makeTurn({ parentId: 'one' }));
     await passTime(db, 0.6 * DAY);
     for (const reader of [store, expiring()]) expect(await valuesOf(reader)).toEqual([1, 2]);
     await write(expiring(), { key: 'three', value: 3 });
@@ -259,7 +252,7 @@ describe('records of sessions that expire', () => {
       if (isRemoved) await applyTtlPolicy(db);
       await write(expiring(), { key: 'three', value: 'new' });
       await write(expiring(), { key: 'two', value: 'new', expectedRevision: null });
-      await expiring().saveSnapshot('anew', () => turn());
+      await expiring().saveSnapshot('anew', () => makeTurn());
       for (const one of [store, expiring()]) expect(await valuesOf(one)).toEqual(['new', 'new']);
       await store.prune({ idleMs: 1e15 });
       expect((await groupsLeft()).filter((group) => group === 'records')).toHaveLength(2);
@@ -267,11 +260,11 @@ describe('records of sessions that expire', () => {
   );
 
   it.each(['removeExpired', 'prune'] as const)('are removed by %s', async (way) => {
-    await store.saveSnapshot('kept', () => turn({ sessionId: 'kept' }));
+    await store.saveSnapshot('kept', () => makeTurn({ sessionId: 'kept' }));
     await write(store, { ifSnapshot: 'one' });
     await write(store, { key: 'two' });
     await passTime(db, 2 * DAY);
-    await store.saveSnapshot('kept', () => turn({ sessionId: 'kept' }));
+    await store.saveSnapshot('kept', () => makeTurn({ sessionId: 'kept' }));
     await write(store, { sessionId: 'kept' });
     const pointer = await db.doc('genkit-sessions-pointers/global/pointers/chat').get();
     await applyTtlPolicy(db);
@@ -326,7 +319,7 @@ describe('a write whose answer is lost', () => {
     'is made once, and acknowledged when the client sends it again (%o)',
     async (expected) => {
       const store = open();
-      await store.saveSnapshot('one', () => turn());
+      await store.saveSnapshot('one', () => makeTurn());
       const send = onRequest(db, async (name, ...rest) => {
         if (name !== 'commit') return;
         onRequest(db, () => {});
@@ -346,7 +339,7 @@ describe('a write that names a snapshot', () => {
   let other: FirestoreSessionStore;
   beforeEach(async () => {
     store = open();
-    await store.saveSnapshot('one', () => turn());
+    await store.saveSnapshot('one', () => makeTurn());
     const elsewhere = openDatabase(project);
     other = new FirestoreSessionStore({ db: elsewhere });
   });

@@ -1,11 +1,12 @@
 import type { Firestore } from '@google-cloud/firestore';
-import type { ScopeChange, ScopeId, ScopeRecord, SessionSnapshotInput } from 'genkitx-agents';
+import type { ScopeChange, ScopeId, ScopeRecord } from 'genkitx-agents';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { allDocuments } from '../support/at-rest.ts';
 import { newProject, openDatabase } from '../support/database.ts';
 import { Proxy } from '../support/proxy.ts';
 import { beforeCommit, trafficOf, trafficSoFar, type Traffic } from '../support/transport.ts';
+import { makeTurn } from '../../make-turn.ts';
 
 const APP: ScopeId = { scope: 'app', appName: 'shop' };
 const ADA: ScopeId = { scope: 'user', appName: 'shop', userId: 'ada' };
@@ -18,10 +19,6 @@ function unchanged(id: ScopeId): ScopeChange {
   return { id, change: (record) => record };
 }
 
-function turn(extra: Partial<SessionSnapshotInput> = {}): SessionSnapshotInput {
-  return { sessionId: 'chat', createdAt: '2026-01-01T00:00:00.000Z', status: 'completed', ...extra };
-}
-
 describe('what scopes cost, counted on the wire', () => {
   let db: Firestore;
   let store: FirestoreSessionStore;
@@ -30,7 +27,7 @@ describe('what scopes cost, counted on the wire', () => {
     const id = `turn-${++saves}`;
     const parentId = saves > 1 ? { parentId: `turn-${saves - 1}` } : {};
     return trafficOf(() =>
-      store.saveSnapshot(id, () => turn({ ...parentId, state: {} }), { ...(scopes && { scopes }) }),
+      store.saveSnapshot(id, () => makeTurn({ ...parentId, state: {} }), { ...(scopes && { scopes }) }),
     );
   };
   beforeAll(async () => {
@@ -48,7 +45,7 @@ describe('what scopes cost, counted on the wire', () => {
   });
 
   it('a save reads no record that was read before, or written, and writes those that change', async () => {
-    await new FirestoreSessionStore({ db }).saveSnapshot('aside', () => turn({ sessionId: 'other' }), {
+    await new FirestoreSessionStore({ db }).saveSnapshot('aside', () => makeTurn({ sessionId: 'other' }), {
       scopes: [increment(ADA), increment(APP)],
     });
     await store.readScopes({ scopes: [ADA, APP] });
@@ -70,14 +67,16 @@ describe('what scopes cost, counted on the wire', () => {
 
   it('a save of a process that knows nothing of a record reads it, once', async () => {
     const ofNew = (id: string, scopes: ScopeChange[]): Promise<Traffic> =>
-      trafficOf(() => new FirestoreSessionStore({ db }).saveSnapshot(id, () => turn({ sessionId: id }), { scopes }));
+      trafficOf(() =>
+        new FirestoreSessionStore({ db }).saveSnapshot(id, () => makeTurn({ sessionId: id }), { scopes }),
+      );
     const { reads, writes, rpcs } = await ofNew('fresh', []);
     const used = await ofNew('fresh too', [increment(ADA), increment(APP)]);
     expect(used).toMatchObject({ reads: reads + 2, writes: writes + 2, rpcs: rpcs + 1 });
   });
 
   it('a heartbeat with a record writes one document more, and reads none more that is known', async () => {
-    await store.saveSnapshot('beating', () => turn({ status: 'pending' }));
+    await store.saveSnapshot('beating', () => makeTurn({ status: 'pending' }));
     let beats = 0;
     const beat = (scopes: ScopeChange[]): Promise<Traffic> => {
       const heartbeatAt = `${++beats}`;
@@ -106,7 +105,7 @@ describe('a record that another process has changed since it was read', () => {
   let saves = 0;
   const save = (store: FirestoreSessionStore, change: ScopeChange['change'], id = ADA): Promise<string | null> => {
     const snapshot = `save-${++saves}`;
-    return store.saveSnapshot(snapshot, () => turn({ sessionId: snapshot }), { scopes: [{ id, change }] });
+    return store.saveSnapshot(snapshot, () => makeTurn({ sessionId: snapshot }), { scopes: [{ id, change }] });
   };
   const read = async (store: FirestoreSessionStore): Promise<ScopeRecord> =>
     (await store.readScopes({ scopes: [ADA] }))[0]!;
@@ -177,7 +176,7 @@ describe('a record that another process has changed since it was read', () => {
     const store = new FirestoreSessionStore({ db, collection, snapshotPathPrefix: snapshotPathPrefix as never });
     const counted: ScopeChange = increment(ADA);
     for (const [i, tenant] of ['a', 'b', 'a', 'b', 'a'].entries()) {
-      await store.saveSnapshot(`s${i}`, () => turn(), { context: { tenant }, scopes: [counted] });
+      await store.saveSnapshot(`s${i}`, () => makeTurn(), { context: { tenant }, scopes: [counted] });
     }
     const of = (tenant: string) => store.readScopes({ context: { tenant }, scopes: [ADA] });
     expect([await of('a'), await of('b')]).toEqual([[{ n: 3 }], [{ n: 2 }]]);
@@ -189,7 +188,7 @@ describe('a record in the database', () => {
 
   const write = async (collection: string, record: ScopeRecord): Promise<FirestoreSessionStore> => {
     const store = new FirestoreSessionStore({ db, collection });
-    await store.saveSnapshot(`turn-${collection}`, () => turn(), { scopes: [{ id: ADA, change: () => record }] });
+    await store.saveSnapshot(`turn-${collection}`, () => makeTurn(), { scopes: [{ id: ADA, change: () => record }] });
     return store;
   };
   const documentIn = async (collection: string) =>
@@ -217,7 +216,7 @@ describe('a record in the database', () => {
         message: expect.stringMatching(`^${status}: The state of user "ada" of app "shop" .*${says}`) as string,
       });
       await expect(store.readScopes({ scopes: [APP, ADA] })).rejects.toEqual(refusal);
-      const save = store.saveSnapshot('next', () => turn(), { scopes: [increment(ADA)] });
+      const save = store.saveSnapshot('next', () => makeTurn(), { scopes: [increment(ADA)] });
       await expect(save).rejects.toEqual(refusal);
       expect(await store.getSnapshot({ snapshotId: 'next' })).toBeUndefined();
       expect(await store.deleteScope({ scope: ADA })).toBe(true);
@@ -236,11 +235,11 @@ describe('a record in the database', () => {
       const text = large(i);
       return { id: { scope: 'app', appName: `app ${i}` }, change: () => ({ text }) };
     });
-    const all = store.saveSnapshot('all', () => turn(), { scopes: changes });
+    const all = store.saveSnapshot('all', () => makeTurn(), { scopes: changes });
     await expect(all).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
     expect(await store.getSnapshot({ snapshotId: 'all' })).toBeUndefined();
     const messages = Array.from({ length: 12 }, (_, i) => ({ role: 'user' as const, content: [{ text: large(i) }] }));
-    await store.saveSnapshot('some', () => turn({ state: { messages } }), { scopes: changes.slice(0, 4) });
+    await store.saveSnapshot('some', () => makeTurn({ state: { messages } }), { scopes: changes.slice(0, 4) });
     const records = await store.readScopes({ scopes: changes.map(({ id }) => id) });
     expect(records.map((record) => 'text' in record)).toEqual([1, 1, 1, 1, 0, 0, 0, 0].map(Boolean));
     const saved = await new FirestoreSessionStore({ db, collection: 'large' }).getSnapshot({ sessionId: 'chat' });
@@ -259,7 +258,7 @@ describe('a commit whose answer is lost', () => {
     const db = openDatabase(project, {}, `127.0.0.1:${proxy.port}`);
     const direct = openDatabase(project);
     const [store, other] = [new FirestoreSessionStore({ db }), new FirestoreSessionStore({ db: direct })];
-    await store.saveSnapshot('first', () => turn(), { scopes: [increment(ADA)] });
+    await store.saveSnapshot('first', () => makeTurn(), { scopes: [increment(ADA)] });
     let isArmed = true;
     beforeCommit(() => {
       if (isArmed) proxy.mute();
@@ -278,7 +277,7 @@ describe('a commit whose answer is lost', () => {
   }
 
   const second = (store: FirestoreSessionStore): Promise<unknown> =>
-    store.saveSnapshot('second', (current) => current ?? turn({ parentId: 'first', status: 'pending' }), {
+    store.saveSnapshot('second', (current) => current ?? makeTurn({ parentId: 'first', status: 'pending' }), {
       scopes: [increment(ADA), increment(APP)],
     });
 
@@ -300,7 +299,7 @@ describe('a commit whose answer is lost', () => {
 
   it('counts once when others have changed a record alone', async () => {
     const { other, answer, end } = await saveBroken(second, (others) =>
-      others.saveSnapshot('third', () => turn({ sessionId: 'other' }), { scopes: [increment(ADA)] }),
+      others.saveSnapshot('third', () => makeTurn({ sessionId: 'other' }), { scopes: [increment(ADA)] }),
     );
     expect(answer).toBe('second');
     expect(await other.readScopes({ scopes: [ADA, APP] })).toEqual([{ n: 3 }, { n: 1 }]);

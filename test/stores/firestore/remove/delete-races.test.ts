@@ -8,6 +8,7 @@ import { scale, seed } from '../../../support/scale.ts';
 import { allDocuments } from '../support/at-rest.ts';
 import { afterReads, beforeCommits } from '../support/between-calls.ts';
 import { newProject, openDatabase } from '../support/database.ts';
+import { makeTurn } from '../../make-turn.ts';
 
 const SESSION = 'contended';
 /** More documents than one commit of a deletion removes. */
@@ -16,13 +17,8 @@ const MANY = 350;
 /** Large enough to be stored in shards, whose names are the same for every writer. */
 const STATE = stateWithShards();
 
-const turn = (extra: Partial<SessionSnapshotInput> = {}): SessionSnapshotInput => ({
-  sessionId: SESSION,
-  createdAt: '2026-01-01T00:00:00.000Z',
-  status: 'completed',
-  state: STATE,
-  ...extra,
-});
+const turn = (extra: Partial<SessionSnapshotInput> = {}): SessionSnapshotInput =>
+  makeTurn({ sessionId: SESSION, state: STATE, ...extra });
 
 describe('deletions that race saves of other clients', () => {
   let project: string;

@@ -6,15 +6,14 @@ import { allDocuments } from '../support/at-rest.ts';
 import { openDatabase } from '../support/database.ts';
 import { applyTtlPolicy, DAY, passTime } from '../support/time.ts';
 import { trafficOf } from '../support/transport.ts';
+import { makeTurn } from '../../make-turn.ts';
 
-const turn = (n: number, rest: Partial<SessionSnapshotInput> = {}): SessionSnapshotInput => ({
-  sessionId: 'chat',
-  createdAt: '2026-01-01T00:00:00.000Z',
-  status: 'completed',
-  state: { custom: { n, text: `${n} `.repeat(10_000) } },
-  ...(n > 0 && { parentId: `turn-${n - 1}` }),
-  ...rest,
-});
+const turn = (n: number, rest: Partial<SessionSnapshotInput> = {}): SessionSnapshotInput =>
+  makeTurn({
+    state: { custom: { n, text: `${n} `.repeat(10_000) } },
+    ...(n > 0 && { parentId: `turn-${n - 1}` }),
+    ...rest,
+  });
 
 describe('a session expires as a whole', () => {
   let db: Firestore;

@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { Random } from '../../../support/random.ts';
 import { scale, seed } from '../../../support/scale.ts';
 import { openDatabase } from '../support/database.ts';
+import { makeTurn } from '../../make-turn.ts';
 
 interface Custom {
   n: number;
@@ -14,13 +15,8 @@ interface Custom {
 /** Text that is stored in shards, and that packing makes little shorter. */
 const TEXT = Array.from({ length: 3000 }, (_, i) => `${i} ${Math.sin(i)}`).join();
 
-const turn = (n: number, rest: Partial<SessionSnapshotInput<Custom>> = {}): SessionSnapshotInput<Custom> => ({
-  sessionId: 'chat',
-  createdAt: '2026-01-01T00:00:00.000Z',
-  status: 'pending',
-  state: { custom: { n, text: `${TEXT} of ${n % 3}` } },
-  ...rest,
-});
+const turn = (n: number, rest: Partial<SessionSnapshotInput<Custom>> = {}): SessionSnapshotInput<Custom> =>
+  makeTurn({ status: 'pending', state: { custom: { n, text: `${TEXT} of ${n % 3}` } }, ...rest });
 
 /** A policy that removes no snapshot. */
 const KEEPS_ALL = { idleMs: 1e12, maxChainLength: 100_000 };

@@ -1,19 +1,13 @@
 import type { Firestore } from '@google-cloud/firestore';
-import type { SessionSnapshotInput, SnapshotStatus } from 'genkitx-agents';
+import type { SnapshotStatus } from 'genkitx-agents';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { scale } from '../../../support/scale.ts';
 import { beforeCommits } from '../support/between-calls.ts';
 import { newProject, openDatabase } from '../support/database.ts';
+import { makeTurn } from '../../make-turn.ts';
 
 const CLIENTS = 8;
-
-const turn = (extra: Partial<SessionSnapshotInput<{ n: number }>>): SessionSnapshotInput<{ n: number }> => ({
-  sessionId: 'contended',
-  createdAt: '2026-01-01T00:00:00.000Z',
-  status: 'completed',
-  ...extra,
-});
 
 describe('races between clients', () => {
   const dbs: Firestore[] = [];
@@ -26,14 +20,14 @@ describe('races between clients', () => {
 
   it('contention: 8 clients x 10 sibling saves and 8 x 10 increments, none lost, no error, no client starves', async () => {
     const all = stores('fair');
-    await all[0]!.saveSnapshot('root', () => turn({}));
+    await all[0]!.saveSnapshot('root', () => makeTurn({}));
     const attempts: number[] = [];
     const work = async (store: FirestoreSessionStore<{ n: number }>, client: number): Promise<void> => {
       for (let i = 0; i < 10; i++) {
         const before = store.stats().rpcs;
-        await store.saveSnapshot(`sibling ${client} ${i}`, () => turn({ parentId: 'root' }));
+        await store.saveSnapshot(`sibling ${client} ${i}`, () => makeTurn({ parentId: 'root' }));
         await store.saveSnapshot('counter', (current) => ({
-          ...(current ?? turn({ status: 'pending' })),
+          ...(current ?? makeTurn({ status: 'pending' })),
           state: { custom: { n: (current?.state?.custom?.n ?? 0) + 1 } },
         }));
         attempts.push(store.stats().rpcs - before);
@@ -57,9 +51,9 @@ describe('races between clients', () => {
     vi.useFakeTimers({ toFake: ['Date'] });
     beforeCommits(db, async (commit) => {
       vi.setSystemTime(Date.now() + 10_000);
-      if (commit <= 10) await quick.saveSnapshot(`quicker ${commit}`, () => turn({}));
+      if (commit <= 10) await quick.saveSnapshot(`quicker ${commit}`, () => makeTurn({}));
     });
-    await slow.saveSnapshot('slow', () => turn({}));
+    await slow.saveSnapshot('slow', () => makeTurn({}));
     expect((await quick.listSessions()).items).toMatchObject([{ snapshotCount: 11 }]);
   });
 
@@ -69,7 +63,7 @@ describe('races between clients', () => {
     const kinds: SnapshotStatus[] = ['aborted', 'completed', 'failed', 'pending'];
     for (let round = 0; round < rounds; round++) {
       const id = `round ${round}`;
-      await all[0]!.saveSnapshot(id, () => turn({ status: 'pending' }));
+      await all[0]!.saveSnapshot(id, () => makeTurn({ status: 'pending' }));
       const outcomes = await Promise.allSettled(
         kinds.map((status, i) => all[i]!.saveSnapshot(id, (current) => ({ ...current!, status }))),
       );
