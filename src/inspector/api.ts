@@ -305,12 +305,16 @@ export interface SeenRange {
   as: 'sent' | 'changed' | 'covered' | 'dropped' | 'turn' | 'unknown';
 }
 
-/** The differences between two snapshots. */
-export interface SnapshotDiff {
+/** The differences between two snapshots, with their nodes. */
+export interface SnapshotDiff extends SnapshotChanges {
   /** The first snapshot. */
   from: TreeNode;
   /** The second snapshot. */
   to: TreeNode;
+}
+
+/** The differences between two snapshots. */
+export interface SnapshotChanges {
   /** The messages. */
   messages: {
     /** How many messages are the same, from the first on. */
@@ -322,7 +326,7 @@ export interface SnapshotDiff {
   };
   /** Values of the custom state, by path. */
   custom: ValueChange[];
-  /** Artifacts by name. Unnamed ones have the name `artifact <position>`. */
+  /** Artifacts; their paths begin with the name, for example `/report.md`. Unnamed ones have the name `artifact <position>`. */
   artifacts: ValueChange[];
 }
 

@@ -164,7 +164,7 @@ describe('sessions diff', () => {
     expect(out).toContain('/tags: ["x"] → removed');
     expect(out).toContain('/total: 3');
     expect(jsonLinesOf((await cli('sessions', 'diff', 'a2', 'a1', '--json')).out)).toEqual([
-      expect.objectContaining({ messages: { kept: 2, removed: [said('user', 'And B-2?')], added: [] } }),
+      expect.objectContaining({ messages: { same: 2, removed: [said('user', 'And B-2?')], added: [] } }),
     ]);
   });
 });

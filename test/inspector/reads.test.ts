@@ -104,10 +104,11 @@ describe.each(STORES)('sessions %s', (_, newStore) => {
     expect(diff.messages).toEqual({ same: 2, removed: [], added: messages.slice(2, 6) });
     expect(diff.custom).toContainEqual({ path: '/orderId', before: 'A', after: 'B' });
     expect(diff.custom).toContainEqual({ path: '/list', after: [1, 2] });
-    const { custom: listed } = await visitor.get('diff', { from: third, to: last });
+    const { custom: listed, artifacts } = await visitor.get('diff', { from: third, to: last });
     expect(listed).toContainEqual({ path: '/orderId', before: 'B' });
     expect(listed.some(({ path }) => path.startsWith('/list'))).toBe(true);
     expect(diff.artifacts).toMatchObject([{ path: '/a.md', after: { name: 'a.md' } }]);
+    expect(artifacts).toEqual([{ path: '/a.md/parts/0/text', before: 'v2', after: 'v3' }]);
 
     const changes = await visitor.get('changes', { snapshotId: last, path: '/orderId' });
     expect(changes.items.map(({ node, before, after }) => [node.snapshotId, before, after])).toEqual([

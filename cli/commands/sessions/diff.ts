@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Io } from '../../io.ts';
-import { differenceLines, differencesOf } from '../../output/differences.ts';
+import { differenceLines } from '../../output/differences.ts';
+import { importPackage } from '../../stores/open-store.ts';
 import { printJson, storeCommand, withStore, type StoreFlags } from '../with-store.ts';
 import { mustGetSnapshot } from './find.ts';
 
@@ -9,7 +10,8 @@ export function addDiff(parent: Command, io: Io): void {
   storeCommand(parent, 'diff <a> <b>', 'what changed from one snapshot to another: messages, state, artifacts').action(
     (a: string, b: string, flags: StoreFlags) =>
       withStore(io, flags, [], async (open) => {
-        const found = differencesOf(await mustGetSnapshot(open, a), await mustGetSnapshot(open, b));
+        const { snapshotChanges } = await importPackage(() => import('genkitx-agents/inspector'));
+        const found = snapshotChanges(await mustGetSnapshot(open, a), await mustGetSnapshot(open, b));
         if (flags.json) await printJson(io, found);
         else for (const line of differenceLines(found)) await io.print(`${line}\n`);
       }),

@@ -3,9 +3,10 @@ import { diff } from '../../json/patch/diff.ts';
 import { formatPointer, parsePointer } from '../../json/pointer.ts';
 import { getMember, jsonEqual } from '../../json/value.ts';
 import { invalidArgument } from '../../errors.ts';
-import type { ChangesPage, SnapshotDiff, ValueChange } from '../api.ts';
+import type { SessionSnapshot } from '../../snapshot/snapshot.ts';
+import type { ChangesPage, SnapshotChanges, SnapshotDiff, ValueChange } from '../api.ts';
 import type { Params } from '../http/params.ts';
-import type { ReadSnapshot, Source } from '../source.ts';
+import type { Source } from '../source.ts';
 import { nodeOf } from './node.ts';
 
 /** The differences between two snapshots. Two requests. */
@@ -14,14 +15,17 @@ export async function readDiff(source: Source, params: Params): Promise<Snapshot
     source.mustRead({ snapshotId: params.mustText('from') }),
     source.mustRead({ snapshotId: params.mustText('to') }),
   ]);
+  return { from: nodeOf(from), to: nodeOf(to), ...snapshotChanges(from, to) };
+}
+
+/** The messages, values of the custom state and artifacts that differ between two snapshots of any sessions. */
+export function snapshotChanges(from: SessionSnapshot, to: SessionSnapshot): SnapshotChanges {
   const [before, after] = [from.state?.messages ?? [], to.state?.messages ?? []];
   const same = commonLength(before, after);
   return {
-    from: nodeOf(from),
-    to: nodeOf(to),
     messages: { same, removed: before.slice(same), added: after.slice(same) },
     custom: valueChanges(from.state?.custom, to.state?.custom),
-    artifacts: artifactChanges(from, to),
+    artifacts: valueChanges(artifactsByName(from), artifactsByName(to)),
   };
 }
 
@@ -42,11 +46,10 @@ export async function readChanges(source: Source, params: Params): Promise<Chang
   }
 }
 
-/** How many messages are the same, from the first on. In frozen states these are mostly the same objects. */
+/** How many messages are the same, from the first on. */
 export function commonLength(one: readonly unknown[], other: readonly unknown[]): number {
-  const most = Math.min(one.length, other.length);
   let length = 0;
-  while (length < most && (one[length] === other[length] || jsonEqual(one[length], other[length]))) length++;
+  while (length < one.length && length < other.length && jsonEqual(one[length], other[length])) length++;
   return length;
 }
 
@@ -54,7 +57,7 @@ export function commonLength(one: readonly unknown[], other: readonly unknown[])
  * The changed values by path. For objects these are the changes of their members; for lists the operations of a patch, with positions at
  * the time of each operation.
  */
-export function valueChanges(from: unknown, to: unknown, path: readonly string[] = []): ValueChange[] {
+function valueChanges(from: unknown, to: unknown, path: readonly string[] = []): ValueChange[] {
   if (isObject(from) && isObject(to)) {
     const names = new Set([...Object.keys(from), ...Object.keys(to)]);
     return [...names].flatMap((name) => valueChanges(getMember(from, name), getMember(to, name), [...path, name]));
@@ -78,21 +81,14 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function artifactChanges(from: ReadSnapshot, to: ReadSnapshot): ValueChange[] {
-  const [before, after] = [byName(from), byName(to)];
-  return [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
-    const change = changeOf(before.get(name), after.get(name));
-    return change ? [{ path: formatPointer([name]), ...change }] : [];
-  });
-}
-
-function byName({ state }: ReadSnapshot): Map<string, unknown> {
-  return new Map((state?.artifacts ?? []).map((artifact, i) => [artifact.name ?? `artifact ${i + 1}`, artifact]));
+function artifactsByName({ state }: SessionSnapshot): object {
+  return Object.fromEntries(
+    (state?.artifacts ?? []).map((artifact, i) => [artifact.name ?? `artifact ${i + 1}`, artifact]),
+  );
 }
 
 function changeOf(before: unknown, after: unknown): Pick<ValueChange, 'before' | 'after'> | undefined {
-  const isSame = before === undefined || after === undefined ? before === after : jsonEqual(before, after);
-  if (isSame) return undefined;
+  if (jsonEqual(before, after)) return undefined;
   return { ...(before !== undefined && { before }), ...(after !== undefined && { after }) };
 }
 
