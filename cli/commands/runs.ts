@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import type { GenkitOrRegistry, SnapshotMetadata } from 'genkitx-agents';
+import type { GenkitOrRegistry } from 'genkitx-agents';
+import type { RunLine } from 'genkitx-agents/inspector';
 import { Problem, WrongUse } from '../failures.ts';
 import type { Io } from '../io.ts';
 import { table } from '../output/table.ts';
@@ -8,37 +9,19 @@ import { loadExport } from '../stores/load-module.ts';
 import { importPackage, parseStoreUrl, type OpenStore } from '../stores/open-store.ts';
 import { itemsOf, printJson, storeCommand, withStore, type StoreFlags } from './with-store.ts';
 
-/** The lease of Genkit's own background runs, in ms. It is not stored in them. */
-const GENKIT_LEASE_MS = 60_000;
 /** Pause between two reads of a running snapshot, in ms. */
 const LOOK_MS = 250;
-
-/** A background run, as its running snapshot describes it. */
-interface Run {
-  readonly sessionId: string;
-  readonly snapshotId: string;
-  readonly agent?: string;
-  /** The worker. */
-  readonly owner?: string;
-  /** 1, and one more for each takeover. */
-  readonly attempt?: number;
-  readonly heartbeatAt?: string;
-  /**
-   * `running`: its owner renews the lease. `expired`: the lease ran out. `released`: its owner handed it over, and no worker has taken it.
-   * `waiting`: no worker has begun it.
-   */
-  readonly state: 'running' | 'expired' | 'released' | 'waiting';
-  readonly leaseUntil?: string;
-}
 
 /** `runs ...` */
 export function addRuns(program: Command, io: Io): void {
   const runs = program.command('runs').description('lists, aborts and takes over background runs');
 
   storeCommand(runs, 'list', 'background runs with their owners, leases and attempts').action((flags: StoreFlags) =>
-    withStore(io, flags, ['list'], async (open) => {
-      const found: Run[] = [];
-      for await (const run of runsIn(open)) {
+    withStore(io, flags, ['list'], async ({ store, caller }) => {
+      const { listRuns } = await importPackage(() => import('genkitx-agents/inspector'));
+      const found: RunLine[] = [];
+      for await (const run of itemsOf((page) => listRuns(store, { ...caller, ...page }))) {
+        if (run.state === 'given-up') continue;
         if (flags.json) await printJson(io, run);
         found.push(run);
       }
@@ -84,50 +67,22 @@ export function addRuns(program: Command, io: Io): void {
     );
 }
 
-/** The runs of a tenant: its running snapshots. */
-async function* runsIn({ store, caller }: OpenStore): AsyncGenerator<Run> {
-  for await (const { sessionId, status, leafCount } of itemsOf((page) => store.listSessions({ ...caller, ...page }))) {
-    // With one branch, a run is at its end; with several, it may be in any.
-    if (leafCount === 1 && status !== 'pending') continue;
-    for await (const one of itemsOf((page) => store.listSnapshots({ ...caller, ...page, sessionId }))) {
-      if (one.status === 'pending') yield runOf(sessionId, one);
-    }
-  }
-}
-
-function runOf(sessionId: string, snapshot: SnapshotMetadata): Run {
-  const { snapshotId, heartbeatAt, backgroundRun } = snapshot as SnapshotMetadata & {
-    backgroundRun?: { agent: string; owner: string; generation: number; leaseMs?: number };
-  };
-  const run = { sessionId, snapshotId };
-  if (heartbeatAt === undefined) return { ...run, state: 'waiting' };
-  if (backgroundRun?.owner === '') {
-    return { ...run, agent: backgroundRun.agent, attempt: backgroundRun.generation, state: 'released' };
-  }
-  const leaseMs = backgroundRun ? (backgroundRun.leaseMs ?? Infinity) : GENKIT_LEASE_MS;
-  const beganAt = Date.parse(heartbeatAt);
-  const until = beganAt + leaseMs;
-  return {
-    ...run,
-    heartbeatAt,
-    ...(backgroundRun && { agent: backgroundRun.agent, owner: backgroundRun.owner, attempt: backgroundRun.generation }),
-    // A heartbeat in the future is of a process whose clock was wrong.
-    state: Math.abs(Date.now() - beganAt) > leaseMs ? 'expired' : 'running',
-    ...(Number.isFinite(until) && { leaseUntil: new Date(until).toISOString() }),
-  };
-}
-
-function runTable(runs: readonly Run[]): string {
+function runTable(runs: readonly RunLine[]): string {
   return table(runs, [
     { name: 'snapshot', of: ({ snapshotId }) => snapshotId },
     { name: 'session', of: ({ sessionId }) => sessionId },
     { name: 'state', of: ({ state }) => state },
     { name: 'agent', of: ({ agent }) => agent },
     { name: 'owner', of: ({ owner }) => owner },
-    { name: 'attempt', of: ({ attempt }) => attempt },
+    { name: 'attempt', of: ({ generation }) => generation },
     { name: 'heartbeat (UTC)', of: ({ heartbeatAt }) => time(heartbeatAt) },
-    { name: 'lease until', of: ({ leaseUntil }) => time(leaseUntil) },
+    { name: 'lease until', of: leaseUntil },
   ]);
+}
+
+function leaseUntil({ heartbeatAt = '', leaseMs = NaN }: RunLine): string {
+  const until = Date.parse(heartbeatAt) + leaseMs;
+  return Number.isNaN(until) ? '' : time(new Date(until).toISOString());
 }
 
 /** Waits until a run has ended. Returns its status. */

@@ -11,6 +11,7 @@ import type { Artifact } from 'genkit/beta';
 import type { MemorySearchResult } from '../memory/search/types.ts';
 import type { QuarantinedText } from '../memory/types.ts';
 import type { ContextReport } from '../snapshot/context-report.ts';
+import type { RunState } from '../snapshot/lease.ts';
 import type { SnapshotStatus } from '../snapshot/snapshot.ts';
 import type { DeleteResult, Page, SessionSummary, StoreCapabilities, UsageSum } from '../store/contract.ts';
 import type { Memory, MemoryJob, MemoryScopeId, MemorySource } from '../store/memory/contract.ts';
@@ -26,6 +27,7 @@ export type {
   MessageData,
   Page,
   QuarantinedText,
+  RunState,
   SessionSummary,
   SnapshotStatus,
   UsageSum,
@@ -230,10 +232,12 @@ export interface RunFacts {
   owner?: string;
   /** 1, and one more after each takeover. */
   generation?: number;
-  /** The time of the worker's last heartbeat; ISO 8601. */
+  /** The time of the worker's last heartbeat; ISO 8601. Missing in a run that was handed over, like `owner`. */
   heartbeatAt?: string;
   /** The lease ends this long after `heartbeatAt`, in ms. */
   leaseMs?: number;
+  /** Its state. Omitted: it has ended. */
+  state?: RunState;
 }
 
 /** Names a snapshot: by its id, or as the latest leaf of a session. */
@@ -377,16 +381,10 @@ export interface RunsPage {
   now: string;
 }
 
-/**
- * `running`: its worker is alive; `waiting`: it has not begun; `expired`: its worker is dead, and another takes over if recovery is on;
- * `given-up`: it failed, for example because its workers died too often.
- */
-export type RunState = 'running' | 'waiting' | 'expired' | 'given-up';
-
 /** A background run. */
-export interface RunLine extends RunFacts {
-  /** Its state. */
-  state: RunState;
+export interface RunLine extends Omit<RunFacts, 'state'> {
+  /** Its state. `given-up`: it failed, for example because its workers died too often. */
+  state: RunState | 'given-up';
   /** The session. */
   sessionId: string;
   /** The run's snapshot, to show or to abort. */

@@ -146,7 +146,7 @@ class InspectorServer {
     if (!isKnown) throw new Refusal(404, 'NOT_FOUND', 'There is nothing at this address.');
     assertMethod(request, 'GET');
     const params = Params.ofQuery(url.searchParams);
-    const source = new Source(this.#options, params);
+    const source = new Source(this.#options, params.text('tenant'));
     if (name === 'live') {
       return answerLive(source, params, { pauseMs: this.#pauseMs, signal: this.#end.signal });
     }
@@ -164,7 +164,7 @@ class InspectorServer {
       throw new Refusal(415, 'INVALID_ARGUMENT', 'A write is sent as application/json.');
     }
     const params = Params.ofBody(await readText(request));
-    return jsonAnswer(await WRITES[name](new Source(this.#options, params), params, request.signal));
+    return jsonAnswer(await WRITES[name](new Source(this.#options, params.text('tenant')), params, request.signal));
   }
 
   async #info(): Promise<InspectorInfo> {

@@ -4,7 +4,6 @@ import { failedPrecondition, notFound, quote } from '../errors.ts';
 import { checkLookup } from '../store/check-lookup.ts';
 import { capabilitiesOf, type SessionSnapshot, type SnapshotStore, type StoreCapabilities } from '../store/contract.ts';
 import type { InspectorOptions } from './options.ts';
-import type { Params } from './http/params.ts';
 
 /** A snapshot for reading only: its state may be the store's own. */
 export type ReadSnapshot = SessionSnapshot;
@@ -17,12 +16,12 @@ export class Source {
   readonly caller: { readonly context?: ActionContext };
   readonly #store: SessionStore;
 
-  constructor(options: InspectorOptions, params: Params) {
+  constructor(options: InspectorOptions, tenant?: string) {
     this.options = options;
     this.#store = options.store;
     this.can = capabilitiesOf(options.store);
     const { context } = options;
-    const given = typeof context === 'function' ? context(params.text('tenant')) : context;
+    const given = typeof context === 'function' ? context(tenant) : context;
     this.caller = given ? { context: given } : {};
   }
 

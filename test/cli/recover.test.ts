@@ -57,8 +57,8 @@ it('runs recover continues the runs of a process that was killed, once and to th
     jsonLinesOf(out).toSorted((one, other) => String(one['sessionId']).localeCompare(String(other['sessionId'])));
   const listed = async () => linesBySession((await cli('runs', 'list')).out);
   await expect.poll(listed, { timeout: 60_000 }).toMatchObject([
-    { sessionId: 'f', agent: 'report', attempt: 1, state: 'expired' },
-    { sessionId: 's', agent: 'report', attempt: 1, state: 'expired' },
+    { sessionId: 'f', agent: 'report', generation: 1, state: 'expired' },
+    { sessionId: 's', agent: 'report', generation: 1, state: 'expired' },
   ]);
 
   const recovered = await cli('runs', 'recover', '--app', './app.mjs#ai');

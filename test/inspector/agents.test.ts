@@ -90,7 +90,7 @@ describe('what the model saw', () => {
 });
 
 describe('runs', () => {
-  it('are running, waiting, expired or given up, and can be aborted', async () => {
+  it('are running, waiting, expired, handed over or given up, and can be aborted', async () => {
     const { agent, scripted, store, visitor } = await setUp({
       background: { heartbeatIntervalMs: 20, leaseMs: 60_000 },
     });
@@ -111,6 +111,8 @@ describe('runs', () => {
     await save('q1', 'queue', { heartbeatAt: new Date().toISOString(), backgroundRun: run } as object);
     await save('q2', 'queue', { parentId: 'q1', heartbeatAt: new Date().toISOString(), backgroundRun: run } as object);
     await save('e1', 'dead', { heartbeatAt: dead, backgroundRun: { ...run, id: 'e1' } } as object);
+    const released = { heartbeatAt: new Date(0).toISOString(), backgroundRun: { ...run, id: 'h1', owner: '' } };
+    await save('h1', 'handed over', released as object);
     const error = { status: 'ABORTED' as const, message: 'This run was given up.' };
     await save('g1', 'gone', { status: 'failed', error, backgroundRun: { ...run, id: 'g1' } } as object);
     await save('f1', 'failed in the foreground', { status: 'failed', error });
@@ -126,6 +128,7 @@ describe('runs', () => {
       q1: 'running',
       q2: 'waiting',
       e1: 'expired',
+      h1: 'released',
       g1: 'given-up',
       b2: 'expired',
     });

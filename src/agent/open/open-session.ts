@@ -8,13 +8,13 @@ import type { SessionOwner } from '../../session/owner.ts';
 import { adoptState, Session } from '../../session/session.ts';
 import { waitsOf, type Waits } from '../../session/tool-requests.ts';
 import { assertId } from '../../snapshot/ids.ts';
+import { runStateOf } from '../../snapshot/lease.ts';
 import { sessionOf } from '../../snapshot/snapshot.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { callerOf, ownerFor, placeRecords, readErasureFence, readRecords, type Caller } from './agent-scopes.ts';
 import { assertNoResources, assertPlainKeys } from './client-input.ts';
 import { assertCustomState } from './custom-state.ts';
 import { notThere, readOrOffer } from './damaged-session.ts';
-import { isExpired } from './expiry.ts';
 import type { ScopeChange } from '../../store/contract.ts';
 import { isHidden } from './visible-snapshot.ts';
 
@@ -118,7 +118,7 @@ function rejects<State>({ onConflict }: AgentDefinition<State>, { snapshotId, se
 
 /** Refuses a new turn while one runs in the background, because it would be saved beside that one. */
 export function assertNotRunning<State>(agent: AgentDefinition<State>, leaf: SessionSnapshot): void {
-  if (leaf.status !== 'pending' || leaf.heartbeatAt === undefined || isExpired(leaf, agent.background.leaseMs)) return;
+  if (runStateOf(leaf, agent.background.leaseMs) !== 'running') return;
   const error = new GenkitError({
     status: 'ABORTED',
     message:

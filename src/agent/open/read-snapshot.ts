@@ -1,6 +1,7 @@
 import type { SessionSnapshot, SessionState } from 'genkit/beta';
 import { visibleCustomOf } from '../../session/state/session-state.ts';
 import { adoptState } from '../../session/session.ts';
+import { isLeaseOver } from '../../snapshot/lease.ts';
 import { metadataOf, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import type { SnapshotLookup, SnapshotStore } from '../../store/contract.ts';
 import { checkLookup } from '../../store/check-lookup.ts';
@@ -8,7 +9,6 @@ import { mustHaveStore, toClientState, type AgentDefinition } from '../agent-def
 import { statusOf } from '../runtime-error.ts';
 import { callerOf, placeRecords, readRecords, type Caller, type Records } from './agent-scopes.ts';
 import { orOffer, readOrOffer } from './damaged-session.ts';
-import { isExpired } from './expiry.ts';
 import { isHidden, withoutInternals } from './visible-snapshot.ts';
 
 export interface ReadRequest extends SnapshotLookup {
@@ -33,7 +33,7 @@ export async function readSnapshot<State>(
   const found = await finding.catch(undefinedIfHidden);
   if (!found || isHidden(agent, found, lookup.context)) return undefined;
   const visible = withoutInternals(found);
-  const seen: SessionSnapshot<State> = isExpired(visible, agent.background.leaseMs)
+  const seen: SessionSnapshot<State> = isLeaseOver(found, agent.background.leaseMs)
     ? { ...visible, status: 'expired' }
     : visible;
   if (!seen.state) return seen;

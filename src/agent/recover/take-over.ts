@@ -1,11 +1,11 @@
 import type { ActionContext } from 'genkit';
 import type { SessionSnapshot, SessionStore } from 'genkit/beta';
+import { isLeaseOver } from '../../snapshot/lease.ts';
 import { sessionOf } from '../../snapshot/snapshot.ts';
 import { isTerminal } from '../../snapshot/status.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { isRunHere } from '../background/hand-over.ts';
 import { standInFor, type Caller } from '../open/agent-scopes.ts';
-import { isExpired } from '../open/expiry.ts';
 import { RunLease, runOf, type RunRecord, type RunSnapshot } from '../run-lease.ts';
 import { ABORTED, givenUp, type TurnEnding } from '../turn-ending.ts';
 
@@ -32,8 +32,7 @@ export interface TakeOverRequest<State> {
 
 /** Whether the worker of this snapshot's turn is dead. */
 export function isDead<State>({ registry, background }: AgentDefinition<State>, snapshot: SessionSnapshot): boolean {
-  if (isRunHere(registry, runOf(snapshot)?.owner)) return false;
-  return snapshot.status === 'expired' || isExpired(snapshot, background.leaseMs);
+  return !isRunHere(registry, runOf(snapshot)?.owner) && isLeaseOver(snapshot, background.leaseMs);
 }
 
 /**

@@ -12,6 +12,7 @@ import { describeThrown, failedPrecondition, quote, SessionConflictError } from 
 import { addedTo, type SnapshotLog } from '../../session/log/session-log.ts';
 import type { Waits } from '../../session/tool-requests.ts';
 import type { UsageField } from '../../session/usage.ts';
+import { NO_OWNER } from '../../snapshot/lease.ts';
 import { isTerminal } from '../../snapshot/status.ts';
 import type { SaveSnapshotOptions, ScopeChange, SessionDetails } from '../../store/contract.ts';
 import { KeyQueue } from '../../store/parts/key-queue.ts';
@@ -36,8 +37,6 @@ export type Content<State> = Pick<SessionSnapshotInput<State>, 'status' | 'finis
 
 /** The heartbeat of a released run: older than any lease. */
 const LONG_AGO = new Date(0).toISOString();
-/** The owner of a released run. */
-const NO_OWNER = '';
 
 /** Additional data of a completed turn. */
 export interface Completion {

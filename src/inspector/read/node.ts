@@ -1,6 +1,6 @@
 import { logOf } from '../../session/log/session-log.ts';
 import { runOf } from '../../agent/run-lease.ts';
-import { isLeaseOver } from '../../snapshot/lease.ts';
+import { isLeaseOver, leaseOf, runStateOf } from '../../snapshot/lease.ts';
 import { sessionOf, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import { usageOf } from '../../store/list/session-summary.ts';
 import type { ContextReport, RunFacts, TreeNode, UsageSum } from '../api.ts';
@@ -51,11 +51,17 @@ export function runFacts(snapshot: SnapshotMetadata): RunFacts | undefined {
   const run = runOf(snapshot);
   const { heartbeatAt, snapshotId } = snapshot;
   if (!run && heartbeatAt === undefined) return undefined;
+  const state = runStateOf(snapshot);
+  const leaseMs = leaseOf(snapshot);
   return {
     id: run?.id ?? snapshotId,
-    ...(run && { agent: run.agent, owner: run.owner, generation: run.generation }),
-    ...(heartbeatAt !== undefined && { heartbeatAt }),
-    ...(run?.leaseMs !== undefined && { leaseMs: run.leaseMs }),
+    ...(state && { state }),
+    ...(run && { agent: run.agent, generation: run.generation }),
+    ...(state !== 'released' && {
+      ...(run && { owner: run.owner }),
+      ...(heartbeatAt !== undefined && { heartbeatAt }),
+    }),
+    ...(Number.isFinite(leaseMs) && { leaseMs }),
   };
 }
 

@@ -1,27 +1,40 @@
 import { listAllSnapshots } from '../../store/list/items-of.ts';
-import { isLeaseOver } from '../../snapshot/lease.ts';
+import { runStateOf } from '../../snapshot/lease.ts';
 import type { SnapshotMetadata } from '../../snapshot/snapshot.ts';
-import type { SessionSummary } from '../../store/contract.ts';
-import type { RunLine, RunsPage, RunState } from '../api.ts';
+import type { Page, PageOptions, SessionSummary, SnapshotStore } from '../../store/contract.ts';
+import type { RunLine, RunsPage } from '../api.ts';
 import { storedError } from '../http/answers.ts';
 import type { Params } from '../http/params.ts';
-import type { Source } from '../source.ts';
+import { Source } from '../source.ts';
 import { mapInGroups } from './map-in-groups.ts';
 import { runFacts } from './node.ts';
 
 /** How many sessions one request lists. */
 const LIMIT = 1000;
 
-/** Background runs of the sessions that were written last. */
 export async function readRuns(source: Source, params: Params): Promise<RunsPage> {
-  const cursor = params.text('cursor');
-  const page = await source
-    .having('list')
-    .listSessions({ ...source.caller, limit: LIMIT, ...(cursor !== undefined && { cursor }) });
+  return { ...(await pageOf(source, params.text('cursor'))), now: new Date().toISOString() };
+}
+
+/**
+ * Background runs that have not ended, and those that failed. A page has the runs of 1,000 sessions, those of the session written last first.
+ *
+ * @throws `FAILED_PRECONDITION` when the store has no `capabilities.list`.
+ */
+export function listRuns(
+  store: SnapshotStore,
+  { context, cursor }: Pick<PageOptions, 'context' | 'cursor'> = {},
+): Promise<Page<RunLine>> {
+  return pageOf(new Source({ store, ...(context && { context }) }), cursor);
+}
+
+async function pageOf(source: Source, cursor: string | undefined): Promise<Page<RunLine>> {
+  const store = source.having('list');
+  const page = await store.listSessions({ ...source.caller, limit: LIMIT, ...(cursor !== undefined && { cursor }) });
   const sessions = page.items.filter(mayHaveRun);
   const items = (await mapInGroups(sessions, (session) => runsOf(source, session))).flat();
   const { nextCursor } = page;
-  return { items, now: new Date().toISOString(), ...(nextCursor !== undefined && { nextCursor }) };
+  return { items, ...(nextCursor !== undefined && { nextCursor }) };
 }
 
 function mayHaveRun({ status, leafCount }: SessionSummary): boolean {
@@ -37,10 +50,9 @@ async function runsOf(source: Source, { sessionId, leafId, leafCount }: SessionS
   const byId = new Map(snapshots.map((snapshot) => [snapshot.snapshotId, snapshot]));
   return snapshots.flatMap((snapshot) => {
     const state = stateOf(snapshot, snapshot.parentId === undefined ? undefined : byId.get(snapshot.parentId));
-    const facts = runFacts(snapshot);
     if (!state) return [];
     const { snapshotId, createdAt, error } = snapshot;
-    const line = { id: snapshotId, ...facts, state, sessionId, snapshotId, createdAt };
+    const line = { id: snapshotId, ...runFacts(snapshot), state, sessionId, snapshotId, createdAt };
     return [{ ...line, ...(error && state === 'given-up' && { error: storedError(error).message }) }];
   });
 }
@@ -50,20 +62,16 @@ async function pendingLine(source: Source, leafId: string): Promise<SnapshotMeta
   const line: SnapshotMetadata[] = [];
   for (let id: string | undefined = leafId; id !== undefined;) {
     const snapshot: SnapshotMetadata | undefined = await source.readMetadata({ snapshotId: id });
-    if (!snapshot || (line.length > 0 && !isRunning(snapshot))) break;
+    if (!snapshot || (line.length > 0 && !runStateOf(snapshot))) break;
     line.unshift(snapshot);
-    id = isRunning(snapshot) ? snapshot.parentId : undefined;
+    id = runStateOf(snapshot) ? snapshot.parentId : undefined;
   }
   return line;
 }
 
-function stateOf(snapshot: SnapshotMetadata, parent: SnapshotMetadata | undefined): RunState | undefined {
+function stateOf(snapshot: SnapshotMetadata, parent: SnapshotMetadata | undefined): RunLine['state'] | undefined {
   if (snapshot.status === 'failed') return runFacts(snapshot) ? 'given-up' : undefined;
-  if (!isRunning(snapshot)) return undefined;
-  if (parent && isRunning(parent)) return 'waiting';
-  return isLeaseOver(snapshot) ? 'expired' : 'running';
-}
-
-function isRunning({ status }: SnapshotMetadata): boolean {
-  return status === 'pending' || status === 'expired';
+  const state = runStateOf(snapshot);
+  // A turn begins after the one before it in its run.
+  return state && parent && runStateOf(parent) ? 'waiting' : state;
 }

@@ -2,7 +2,7 @@ import { GenkitError } from 'genkit';
 import type { SessionSnapshotInput } from 'genkit/beta';
 import { addressTo, quote, SessionConflictError } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
-import { mayBeRunning } from '../../snapshot/lease.ts';
+import { runStateOf } from '../../snapshot/lease.ts';
 import { toMessage, type SessionEvent } from './session-event.ts';
 import type { SessionOwner } from '../owner.ts';
 import { keeperOf, type SnapshotLog } from './session-log.ts';
@@ -63,7 +63,7 @@ export function snapshotOf(
 
 /** @throws `ABORTED` when the session has changed since, or a turn is running. */
 export function assertCurrent(sessionId: string, content: SessionContent, { leaf, base }: SessionEnd): void {
-  if (mayBeRunning(leaf)) {
+  if (runStateOf(leaf) === 'running') {
     throw aborted(`A turn of session ${quote(sessionId)} is running in the background. Wait for it, or abort it.`);
   }
   const [expected, actual] =

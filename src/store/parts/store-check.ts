@@ -1,5 +1,5 @@
 import { GenkitError } from 'genkit';
-import { isLeaseOver } from '../../snapshot/lease.ts';
+import { isLeaseOver, runStateOf } from '../../snapshot/lease.ts';
 import type { SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import type { CheckCounts, CheckOptions, CheckResult, StoreFinding } from '../contract.ts';
 
@@ -44,12 +44,10 @@ export class StoreCheck {
   /** Reports the snapshot of a background run that no process works on: its lease has run out, or it was handed over. */
   reportRun(snapshot: SnapshotMetadata, found: Omit<Found, 'kind' | 'problem'>): void {
     if (!isLeaseOver(snapshot)) return;
-    const { snapshotId, heartbeatAt, backgroundRun } = snapshot as SnapshotMetadata & {
-      backgroundRun?: { owner?: string };
-    };
+    const { snapshotId, heartbeatAt } = snapshot;
     const since = heartbeatAt === undefined ? '' : `, with no sign of life since ${heartbeatAt}`;
     const problem =
-      backgroundRun?.owner === ''
+      runStateOf(snapshot) === 'released'
         ? 'a background run that was handed over, and that no process has taken'
         : `a background run whose lease has run out${since}`;
     const advice = 'recoverRuns takes it over, as does `runs recover` of the command line; or abort it.';

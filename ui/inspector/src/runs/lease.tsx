@@ -1,21 +1,22 @@
-import type { RunFacts, RunState, SnapshotStatus } from '../../../../src/inspector/api.ts';
+import type { RunFacts, RunLine } from '../../../../src/inspector/api.ts';
 import { useNow } from '../components/use-now.ts';
 import { duration, time } from '../logic/words.ts';
 
 interface Props {
-  run: RunFacts;
-  status?: SnapshotStatus | RunState;
+  run: RunFacts | RunLine;
   /** The server's clock is so many ms before the browser's. */
   skewMs?: number;
 }
 
 /** When the worker gave its last sign of life, and what that means. */
-export function LeaseText({ run: { heartbeatAt, leaseMs }, status, skewMs = 0 }: Props) {
+export function LeaseText({ run: { state, heartbeatAt, leaseMs }, skewMs = 0 }: Props) {
   const now = useNow() - skewMs;
-  if (!heartbeatAt || leaseMs === undefined) return <>Its worker has not begun.</>;
+  if (state === 'released') return <>Its worker handed it over, and no other has taken it.</>;
+  if (!heartbeatAt) return <>Its worker has not begun.</>;
+  if (!state || state === 'given-up' || leaseMs === undefined)
+    return <>Its last sign of life was at {time(heartbeatAt)}.</>;
   const left = Date.parse(heartbeatAt) + leaseMs - now;
-  const isOver = status === 'completed' || status === 'failed' || status === 'aborted' || status === 'given-up';
-  if (isOver) return <>Its last sign of life was at {time(heartbeatAt)}.</>;
+  if (left >= 0 && state === 'expired') return <>Expired: the clock of its worker was wrong.</>;
   if (left >= 0) return <>The lease lasts {duration(left)} more.</>;
   return (
     <>

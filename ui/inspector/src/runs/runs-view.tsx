@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react';
-import type { RunLine, RunState } from '../../../../src/inspector/api.ts';
+import type { RunLine } from '../../../../src/inspector/api.ts';
 import { write } from '../api/requests.ts';
 import { useRead } from '../api/use-read.ts';
 import { Confirmed } from '../components/confirm.tsx';
@@ -11,10 +11,11 @@ import { counted, time } from '../logic/words.ts';
 import { usePage } from '../page.ts';
 import { LeaseText } from './lease.tsx';
 
-const STATES: readonly (readonly [state: RunState, title: string, mark: Mark, meaning: string])[] = [
+const STATES: readonly (readonly [state: RunLine['state'], title: string, mark: Mark, meaning: string])[] = [
   ['running', 'Running', 'pending', 'The worker lives.'],
   ['waiting', 'Waiting', 'waiting', 'Not begun yet.'],
   ['expired', 'Expired', 'expired', 'The worker is dead. Another one takes over where recovery is on.'],
+  ['released', 'Handed over', 'expired', 'The process ended. Another one takes over where recovery is on.'],
   ['given-up', 'Given up', 'failed', 'Not tried again.'],
 ];
 
@@ -67,7 +68,7 @@ export function RunsView() {
 
 function Run({ run, skewMs, onChange }: { run: RunLine; skewMs: number; onChange: () => void }) {
   const { info, tenant, href } = usePage();
-  const { agent = 'agent', owner = 'unknown', generation = 1, state, sessionId, snapshotId, createdAt, error } = run;
+  const { agent = 'agent', owner = 'none', generation = 1, state, sessionId, snapshotId, createdAt, error } = run;
   const abort = async () => {
     await write('abort', { tenant, snapshotId });
     onChange();
@@ -76,7 +77,7 @@ function Run({ run, skewMs, onChange }: { run: RunLine; skewMs: number; onChange
     <li className="run">
       <a href={href(['session', sessionId], { snapshot: snapshotId })}>{agent}</a>
       <span className="id">{sessionId}</span>
-      <p>{error ?? <LeaseText run={run} status={state} skewMs={skewMs} />}</p>
+      <p>{error ?? <LeaseText run={run} skewMs={skewMs} />}</p>
       <small>
         Worker <code>{owner}</code>,{' '}
         {generation === 1 ? 'first attempt' : `taken over ${counted(generation - 1, 'time')}`}, begun {time(createdAt)}

@@ -36,7 +36,7 @@ export function Facts({ view, placed }: { view: SnapshotView; placed: PlacedNode
               {[run.agent, run.owner && `worker ${run.owner}`, run.generation && `attempt ${run.generation}`]
                 .filter(Boolean)
                 .join(', ')}
-              . <LeaseText run={run} status={placed.node.status} />
+              . <LeaseText run={run} />
             </dd>
           </div>
         )}
