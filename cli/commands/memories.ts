@@ -6,7 +6,7 @@ import { outOption, writeLines, type OutFlags } from '../output/lines.ts';
 import { table } from '../output/table.ts';
 import { brief, count, safe, time } from '../output/text.ts';
 import { openMemories, type OpenMemories } from '../stores/open-memories.ts';
-import { importMemory } from '../stores/open-store.ts';
+import { importMemory } from '../stores/packages.ts';
 import { parseCount } from './numbers.ts';
 import { isConfirmed, removingCommand, type RemovingFlags } from './removing.ts';
 import { closing, itemsOf, printJson, storeCommand, type StoreFlags } from './with-store.ts';

@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
 import type { GenkitOrRegistry } from 'genkitx-agents';
 import type { RunLine } from 'genkitx-agents/inspector';
-import { Problem, WrongUse } from '../failures.ts';
+import { Problem } from '../failures.ts';
 import type { Io } from '../io.ts';
 import { table } from '../output/table.ts';
 import { count, time } from '../output/text.ts';
-import { loadExport } from '../stores/load-module.ts';
-import { importPackage, parseStoreUrl, type OpenStore } from '../stores/open-store.ts';
+import { loadNamed } from '../stores/open-place.ts';
+import type { OpenStore } from '../stores/open-store.ts';
+import { importPackage } from '../stores/packages.ts';
 import { itemsOf, printJson, storeCommand, withStore, type StoreFlags } from './with-store.ts';
 
 /** Pause between two reads of a running snapshot, in ms. */
@@ -47,10 +48,7 @@ export function addRuns(program: Command, io: Io): void {
     .requiredOption('--app <export>', './app.ts#ai: your Genkit instance, with its agents')
     .action((flags: StoreFlags & { readonly app: string }) =>
       withStore(io, flags, [], async (open) => {
-        const place = parseStoreUrl(flags.app, io.folder);
-        if (place.kind !== 'module')
-          throw new WrongUse(`--app takes an export of a module, say ./app.ts#ai, not '${flags.app}'.`);
-        const ai = (await loadExport(place, io.folder)) as GenkitOrRegistry;
+        const ai = (await loadNamed('--app', flags.app, io.folder)) as GenkitOrRegistry;
         const { recoverRuns } = await importPackage(() => import('genkitx-agents'));
         const { runs: recovered } = await recoverRuns(ai, open.caller);
         let failures = 0;

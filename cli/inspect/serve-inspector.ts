@@ -4,9 +4,10 @@ import type { AgentSource, InspectorOptions, ServedAgent } from 'genkitx-agents/
 import type { InspectFlags } from '../commands/inspect.ts';
 import { Problem, WrongUse } from '../failures.ts';
 import type { Io } from '../io.ts';
-import { loadExport } from '../stores/load-module.ts';
 import { openMemories, type OpenMemories } from '../stores/open-memories.ts';
-import { importPackage, parseStoreUrl, type OpenStore } from '../stores/open-store.ts';
+import { loadNamed, parseStoreUrl } from '../stores/open-place.ts';
+import type { OpenStore } from '../stores/open-store.ts';
+import { importPackage } from '../stores/packages.ts';
 import { openBrowser } from './open-browser.ts';
 
 /** Serves the inspector on the loopback interface until the command is ended. */
@@ -56,9 +57,7 @@ async function openNamedMemories({ memory, tenant }: InspectFlags, io: Io): Prom
 /** A Genkit instance or an agent that the user's own module exports. */
 async function loadAgents(url: string | undefined, folder: string): Promise<InspectorOptions['agents']> {
   if (url === undefined) return undefined;
-  const place = parseStoreUrl(url, folder);
-  if (place.kind !== 'module') throw new WrongUse(`'${url}' is no export of a module. Write, say, ./app.ts#ai`);
-  const found = (await loadExport(place, folder)) as AgentSource & ServedAgent;
+  const found = (await loadNamed('--agents', url, folder)) as AgentSource & ServedAgent;
   if (found.registry) return found;
   if (found.getSnapshotDataAction) return [found];
   throw new WrongUse(`'${url}' is neither a Genkit instance nor an agent.`);

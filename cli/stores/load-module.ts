@@ -5,20 +5,6 @@ import { pathToFileURL } from 'node:url';
 import { explain, Problem, WrongUse } from '../failures.ts';
 
 /**
- * Imports a package that this one does not depend on.
- *
- * @throws WrongUse when it is not installed.
- */
-export async function importOptional<T>(name: string): Promise<T> {
-  try {
-    return (await import(name)) as T;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new WrongUse(`The package ${name} is not installed. Run: npm install ${name}`);
-  }
-}
-
-/**
  * Loads an export of a user's own module, which may be TypeScript.
  *
  * @throws WrongUse when there is no such module or export, or no loader for TypeScript; Problem when the module can't be loaded.

@@ -100,7 +100,7 @@ describe('inspect', () => {
     expect(await runCli(['inspect', 'file:nowhere'])).toMatchObject({ code: 2 });
     expect(await runCli(['inspect', `file:${folder}`, '--port', 'x'])).toMatchObject({ code: 2 });
     const noExport = await runCli(['inspect', `file:${folder}`, '--agents', 'file:x']);
-    expect(noExport).toMatchObject({ code: 2, err: expect.stringContaining('no export of a module') });
+    expect(noExport).toMatchObject({ code: 2, err: expect.stringContaining('--agents takes an export of a module') });
     // A command that starts nevertheless ends as soon as it prints its address.
     const refused = (...args: string[]) => {
       const started = new AbortController();

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Io } from '../../io.ts';
 import { differenceLines } from '../../output/differences.ts';
-import { importPackage } from '../../stores/open-store.ts';
+import { importPackage } from '../../stores/packages.ts';
 import { printJson, storeCommand, withStore, type StoreFlags } from '../with-store.ts';
 import { mustGetSnapshot } from './find.ts';
 

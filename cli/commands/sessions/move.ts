@@ -6,7 +6,8 @@ import { Problem, WrongUse } from '../../failures.ts';
 import type { Io } from '../../io.ts';
 import { outOption, writeLines, type OutFlags } from '../../output/lines.ts';
 import { count } from '../../output/text.ts';
-import { importPackage, openStore } from '../../stores/open-store.ts';
+import { openStore } from '../../stores/open-store.ts';
+import { importPackage } from '../../stores/packages.ts';
 import { closing, printJson, storeCommand, withStore, type StoreFlags } from '../with-store.ts';
 
 interface ExportFlags extends StoreFlags, OutFlags {

@@ -4,7 +4,7 @@ import type { PrunePolicy } from 'genkitx-agents';
 import { Problem, WrongUse } from '../../failures.ts';
 import type { Io } from '../../io.ts';
 import { count } from '../../output/text.ts';
-import { importPackage } from '../../stores/open-store.ts';
+import { importPackage } from '../../stores/packages.ts';
 import { parseCount, parseDuration } from '../numbers.ts';
 import {
   describeTotals,

@@ -53,14 +53,13 @@ export function runFacts(snapshot: SnapshotMetadata): RunFacts | undefined {
   if (!run && heartbeatAt === undefined) return undefined;
   const state = runStateOf(snapshot);
   const leaseMs = leaseOf(snapshot);
+  const hasOwner = state !== 'released';
   return {
     id: run?.id ?? snapshotId,
     ...(state && { state }),
     ...(run && { agent: run.agent, generation: run.generation }),
-    ...(state !== 'released' && {
-      ...(run && { owner: run.owner }),
-      ...(heartbeatAt !== undefined && { heartbeatAt }),
-    }),
+    ...(run && hasOwner && { owner: run.owner }),
+    ...(heartbeatAt !== undefined && hasOwner && { heartbeatAt }),
     ...(Number.isFinite(leaseMs) && { leaseMs }),
   };
 }
