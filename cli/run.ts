@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { addDoctor } from './commands/doctor.ts';
 import { addInspect } from './commands/inspect.ts';
-import { addMemories } from './commands/memories.ts';
+import { addMemories } from './commands/memories/memories.ts';
 import { addRuns } from './commands/runs.ts';
 import { addSessions } from './commands/sessions/sessions.ts';
 import { explain, OK, WRONG_USE } from './failures.ts';

@@ -31,13 +31,41 @@ export async function isConfirmed(io: Io, { yes }: RemovingFlags, what: string):
   return answer;
 }
 
-/** Counts of a tenant's data. */
+/** Prints what would be removed. */
+export function printForeseen(io: Io, { json }: RemovingFlags, removed: object, what: string): Promise<void> {
+  return json ? printJson(io, { dryRun: true, removed }) : io.print(`Would remove: ${what}\n`);
+}
+
+/** Counts of sessions and their snapshots. */
 export interface Totals {
   sessions: number;
   snapshots: number;
 }
 
-export async function totalsOf({ store, caller }: OpenStore): Promise<Totals> {
+/**
+ * Removes sessions, and prints the counts before and after. Asks first. With `--dry-run` it prints what would be removed.
+ *
+ * @returns What `remove` returns; `undefined` when nothing was removed.
+ */
+export async function removeSessions<R extends Totals>(
+  io: Io,
+  flags: RemovingFlags,
+  open: OpenStore,
+  { foreseen, remove }: { readonly foreseen: Totals; readonly remove: () => Promise<R> },
+): Promise<R | undefined> {
+  const { sessions, snapshots } = foreseen;
+  const what = describe(foreseen);
+  if (flags.dryRun) await printForeseen(io, flags, { sessions, snapshots }, what);
+  if (flags.dryRun || !(await isConfirmed(io, flags, `${what} will be removed for good.`))) return undefined;
+  const before = await totalsOf(open);
+  const removed = await remove();
+  const after = await totalsOf(open);
+  if (flags.json) await printJson(io, { before, removed, after });
+  else await io.print(`Before:  ${describe(before)}\nRemoved: ${describe(removed)}\nAfter:   ${describe(after)}\n`);
+  return removed;
+}
+
+async function totalsOf({ store, caller }: OpenStore): Promise<Totals> {
   const totals = { sessions: 0, snapshots: 0 };
   for await (const { snapshotCount } of itemsOf((page) => store.listSessions({ ...caller, ...page }))) {
     totals.sessions++;
@@ -46,25 +74,6 @@ export async function totalsOf({ store, caller }: OpenStore): Promise<Totals> {
   return totals;
 }
 
-export function describeTotals({ sessions, snapshots }: Totals): string {
+function describe({ sessions, snapshots }: Totals): string {
   return `${count(sessions, 'session')}, ${count(snapshots, 'snapshot')}`;
-}
-
-/** Prints what would be removed. */
-export async function printForeseen(io: Io, { json }: RemovingFlags, { sessions, snapshots }: Totals): Promise<void> {
-  if (json) await printJson(io, { dryRun: true, removed: { sessions, snapshots } });
-  else await io.print(`Would remove: ${describeTotals({ sessions, snapshots })}\n`);
-}
-
-/** Prints the counts before and after a removal. */
-export async function printRemoved(
-  io: Io,
-  { json }: RemovingFlags,
-  removal: { readonly before: Totals; readonly removed: Totals; readonly after: Totals },
-): Promise<void> {
-  if (json) return printJson(io, removal);
-  const { before, removed, after } = removal;
-  await io.print(
-    `Before:  ${describeTotals(before)}\nRemoved: ${describeTotals(removed)}\nAfter:   ${describeTotals(after)}\n`,
-  );
 }

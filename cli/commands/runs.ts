@@ -3,12 +3,11 @@ import type { GenkitOrRegistry } from 'genkitx-agents';
 import type { RunLine } from 'genkitx-agents/inspector';
 import { Problem } from '../failures.ts';
 import type { Io } from '../io.ts';
-import { table } from '../output/table.ts';
 import { count, time } from '../output/text.ts';
 import { loadNamed } from '../stores/open-place.ts';
 import type { OpenStore } from '../stores/open-store.ts';
 import { importPackage } from '../stores/packages.ts';
-import { itemsOf, printJson, storeCommand, withStore, type StoreFlags } from './with-store.ts';
+import { itemsOf, printItems, printJson, storeCommand, withStore, type StoreFlags } from './with-store.ts';
 
 /** Pause between two reads of a running snapshot, in ms. */
 const LOOK_MS = 250;
@@ -20,13 +19,16 @@ export function addRuns(program: Command, io: Io): void {
   storeCommand(runs, 'list', 'background runs with their owners, leases and attempts').action((flags: StoreFlags) =>
     withStore(io, flags, ['list'], async ({ store, caller }) => {
       const { listRuns } = await importPackage(() => import('genkitx-agents/inspector'));
-      const found: RunLine[] = [];
-      for await (const run of itemsOf((page) => listRuns(store, { ...caller, ...page }))) {
-        if (run.state === 'given-up') continue;
-        if (flags.json) await printJson(io, run);
-        found.push(run);
-      }
-      if (!flags.json) await io.print(found.length === 0 ? 'No runs.\n' : runTable(found));
+      await printItems(io, flags, openRuns(itemsOf((page) => listRuns(store, { ...caller, ...page }))), 'No runs.', [
+        { name: 'snapshot', of: ({ snapshotId }) => snapshotId },
+        { name: 'session', of: ({ sessionId }) => sessionId },
+        { name: 'state', of: ({ state }) => state },
+        { name: 'agent', of: ({ agent }) => agent },
+        { name: 'owner', of: ({ owner }) => owner },
+        { name: 'attempt', of: ({ generation }) => generation },
+        { name: 'heartbeat (UTC)', of: ({ heartbeatAt }) => time(heartbeatAt) },
+        { name: 'lease until', of: leaseUntil },
+      ]);
     }),
   );
 
@@ -65,17 +67,8 @@ export function addRuns(program: Command, io: Io): void {
     );
 }
 
-function runTable(runs: readonly RunLine[]): string {
-  return table(runs, [
-    { name: 'snapshot', of: ({ snapshotId }) => snapshotId },
-    { name: 'session', of: ({ sessionId }) => sessionId },
-    { name: 'state', of: ({ state }) => state },
-    { name: 'agent', of: ({ agent }) => agent },
-    { name: 'owner', of: ({ owner }) => owner },
-    { name: 'attempt', of: ({ generation }) => generation },
-    { name: 'heartbeat (UTC)', of: ({ heartbeatAt }) => time(heartbeatAt) },
-    { name: 'lease until', of: leaseUntil },
-  ]);
+async function* openRuns(runs: AsyncIterable<RunLine>): AsyncGenerator<RunLine> {
+  for await (const run of runs) if (run.state !== 'given-up') yield run;
 }
 
 function leaseUntil({ heartbeatAt = '', leaseMs = NaN }: RunLine): string {

@@ -3,6 +3,7 @@ import type { ActionContext } from 'genkit';
 import type { StoreCapabilities } from 'genkitx-agents';
 import { WrongUse } from '../failures.ts';
 import type { Io } from '../io.ts';
+import { table, type Column } from '../output/table.ts';
 import { openStore, type OpenStore } from '../stores/open-store.ts';
 
 /** Options of every command that works on a store. */
@@ -82,6 +83,26 @@ export async function* itemsOf<T>(
     yield* page.items;
     cursor = page.nextCursor;
   } while (cursor !== undefined);
+}
+
+/** Prints items in a table, or with `--json` as a line each. With a limit, says when there are more. */
+export async function printItems<T>(
+  io: Io,
+  { json, limit = Infinity }: { readonly json?: boolean; readonly limit?: number },
+  items: Iterable<T> | AsyncIterable<T>,
+  none: string,
+  columns: readonly Column<T>[],
+): Promise<void> {
+  const rows: T[] = [];
+  let hasMore = false;
+  for await (const item of items) {
+    hasMore = rows.length === limit;
+    if (hasMore) break;
+    rows.push(item);
+    if (json) await printJson(io, item);
+  }
+  if (!json) await io.print(rows.length === 0 ? `${none}\n` : table(rows, columns));
+  if (hasMore) io.say(`There are more; --limit says how many to show (now ${limit}).`);
 }
 
 /** Prints a value as a line of JSON. */

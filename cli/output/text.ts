@@ -31,6 +31,6 @@ export function time(text: string | undefined): string {
 }
 
 /** `1 session`, `2 sessions`. */
-export function count(number: number, noun: string): string {
-  return `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`;
+export function count(number: number, noun: string, plural = `${noun}s`): string {
+  return `${number.toLocaleString('en')} ${number === 1 ? noun : plural}`;
 }

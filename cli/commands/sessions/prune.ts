@@ -6,15 +6,7 @@ import type { Io } from '../../io.ts';
 import { count } from '../../output/text.ts';
 import { importPackage } from '../../stores/packages.ts';
 import { parseCount, parseDuration } from '../numbers.ts';
-import {
-  describeTotals,
-  isConfirmed,
-  printForeseen,
-  printRemoved,
-  removingCommand,
-  totalsOf,
-  type RemovingFlags,
-} from '../removing.ts';
+import { removeSessions, removingCommand, type RemovingFlags } from '../removing.ts';
 import { withStore } from '../with-store.ts';
 
 interface PolicyFlags extends RemovingFlags {
@@ -34,12 +26,10 @@ export function addPrune(parent: Command, io: Io): void {
       withStore(io, flags, ['prune', 'list'], async (open) => {
         const { store, caller } = open;
         const policy = policyOf(flags);
-        const foreseen = await store.prune(policy, { ...caller, dryRun: true });
-        if (flags.dryRun) return printForeseen(io, flags, foreseen);
-        if (!(await isConfirmed(io, flags, `${describeTotals(foreseen)} will be removed for good.`))) return;
-        const before = await totalsOf(open);
-        const removed = await store.prune(policy, caller);
-        await printRemoved(io, flags, { before, removed, after: await totalsOf(open) });
+        await removeSessions(io, flags, open, {
+          foreseen: await store.prune(policy, { ...caller, dryRun: true }),
+          remove: () => store.prune(policy, caller),
+        });
       }),
   );
   policyCommand(parent, 'retain', 'as prune, session by session: with an archive, and not what is on hold')
@@ -55,14 +45,12 @@ export function addPrune(parent: Command, io: Io): void {
             io.progress(`${count(seen, 'session')} looked at, ${sessions} removed`),
           signal: io.signal,
         };
-        const foreseen = await applyRetention(store, policy, { ...options, dryRun: true });
-        if (flags.dryRun) return printForeseen(io, flags, foreseen);
-        if (!(await isConfirmed(io, flags, `${describeTotals(foreseen)} will be removed for good.`))) return;
-        const before = await totalsOf(open);
-        const archive =
-          flags.archive === undefined ? {} : { archive: archiveToDirectory(resolve(io.folder, flags.archive)) };
-        const removed = await applyRetention(store, policy, { ...options, ...archive });
-        await printRemoved(io, flags, { before, removed, after: await totalsOf(open) });
+        const archive = flags.archive === undefined ? undefined : archiveToDirectory(resolve(io.folder, flags.archive));
+        const removed = await removeSessions(io, flags, open, {
+          foreseen: await applyRetention(store, policy, { ...options, dryRun: true }),
+          remove: () => applyRetention(store, policy, { ...options, ...(archive && { archive }) }),
+        });
+        if (!removed) return;
         if (removed.held > 0) io.say(`On hold, and left as they are: ${count(removed.held, 'session')}.`);
         if (removed.failed > 0) {
           throw new Problem(

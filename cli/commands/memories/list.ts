@@ -1,0 +1,66 @@
+import type { Command } from 'commander';
+import type { Memory } from 'genkitx-agents/memory';
+import { WrongUse } from '../../failures.ts';
+import type { Io } from '../../io.ts';
+import { time } from '../../output/text.ts';
+import type { OpenMemories } from '../../stores/open-memories.ts';
+import { parseCount } from '../numbers.ts';
+import { itemsOf, printItems, storeCommand } from '../with-store.ts';
+import { scoped, scopeIdOf, withMemories, type ScopeFlags } from './scope.ts';
+
+interface ListFlags extends ScopeFlags {
+  readonly all?: boolean;
+  readonly asOf?: string;
+  readonly limit: number;
+}
+
+/** `memories list` */
+export function addList(parent: Command, io: Io): void {
+  scoped(storeCommand(parent, 'list', 'the memories of a scope, the one updated last first; without --app the scopes'))
+    .option('--all', 'also those that do not hold any more')
+    .option('--as-of <time>', 'as the scope was then (ISO 8601)')
+    .option('-n, --limit <count>', 'at most so many', parseCount, 50)
+    .action(async (flags: ListFlags) => {
+      if (flags.app === undefined) assertNoOwner(flags);
+      await withMemories(io, flags, (open) =>
+        flags.app === undefined ? listScopes(io, flags, open) : listMemories(io, flags, open),
+      );
+    });
+}
+
+/** @throws WrongUse with `--user` or `--session`: without `--app` they would be ignored. */
+function assertNoOwner({ user, session }: ScopeFlags): void {
+  const flag = user === undefined ? '--session' : '--user';
+  if ((user ?? session) !== undefined) throw new WrongUse(`${flag} needs --app: it names the scope's app.`);
+}
+
+async function listScopes(io: Io, { json }: ListFlags, { manager, caller }: OpenMemories): Promise<void> {
+  const scopes = itemsOf((page) => manager.store.listScopes({ ...caller, ...page }));
+  await printItems(io, { json }, scopes, 'No memories.', [
+    { name: 'app', of: ({ appName }) => appName },
+    { name: 'user', of: (id) => (id.scope === 'user' ? id.userId : undefined) },
+    { name: 'session', of: (id) => (id.scope === 'session' ? id.sessionId : undefined) },
+  ]);
+}
+
+async function listMemories(io: Io, flags: ListFlags, open: OpenMemories): Promise<void> {
+  const none = "No memories to show; 'memories list' without --app shows the scopes.";
+  await printItems(io, flags, memoriesOf(flags, open), none, [
+    { name: 'id', of: ({ id }) => id },
+    { name: 'confidence', of: ({ confidence }) => confidence.toFixed(2) },
+    { name: 'updated (UTC)', of: ({ updatedAt }) => time(updatedAt) },
+    { name: 'held until', of: ({ validTo }) => time(validTo) },
+    { name: 'topics', of: ({ topics }) => topics.join(', ') },
+    { name: 'text', of: ({ text }) => text },
+  ]);
+}
+
+async function* memoriesOf(flags: ListFlags, { manager, caller }: OpenMemories): AsyncGenerator<Memory> {
+  const { limit, asOf, all } = flags;
+  const query = { ...caller, ...(asOf !== undefined && { asOf }), ...(all && { filter: { includeInvalid: true } }) };
+  const scope = scopeIdOf(flags);
+  const found = itemsOf(({ limit: most, cursor }) =>
+    manager.store.query(scope, { ...query, k: Math.min(limit + 1, most), ...(cursor !== undefined && { cursor }) }),
+  );
+  for await (const { memory } of found) yield memory;
+}

@@ -1,0 +1,19 @@
+import type { Command } from 'commander';
+import type { Io } from '../../io.ts';
+import { addErase } from './erase.ts';
+import { addExport } from './export.ts';
+import { addJobs } from './jobs.ts';
+import { addList } from './list.ts';
+import { addSearch } from './search.ts';
+import { addShow } from './show.ts';
+
+/** `memories ...` */
+export function addMemories(program: Command, io: Io): void {
+  const memories = program.command('memories').description('looks at long-term memories, and removes them');
+  addList(memories, io);
+  addSearch(memories, io);
+  addShow(memories, io);
+  addJobs(memories, io);
+  addExport(memories, io);
+  addErase(memories, io);
+}
