@@ -32,9 +32,9 @@ interface Openers<T> {
   /** Whether a directory may be missing; it is then created. */
   readonly isNew?: boolean;
   /** @throws WrongUse when the export of a module is something else. */
-  ofExport(found: unknown): T;
-  ofDirectory(directory: string, prefix: Prefix): Promise<T>;
-  ofCollection(place: { db: Firestore; collection: string }, prefix: Prefix): Promise<T>;
+  readonly ofExport: (found: unknown) => T;
+  readonly ofDirectory: (directory: string, prefix: Prefix) => Promise<T>;
+  readonly ofCollection: (place: { db: Firestore; collection: string }, prefix: Prefix) => Promise<T>;
 }
 
 /** A parsed URL of a store. */

@@ -12,8 +12,15 @@ import type { MemorySearchResult } from '../memory/search/types.ts';
 import type { QuarantinedText } from '../memory/types.ts';
 import type { ContextReport } from '../snapshot/context-report.ts';
 import type { RunState } from '../snapshot/lease.ts';
-import type { SnapshotStatus } from '../snapshot/snapshot.ts';
-import type { DeleteResult, Page, SessionSummary, StoreCapabilities, UsageSum } from '../store/contract.ts';
+import type { SnapshotMetadata, SnapshotStatus } from '../snapshot/snapshot.ts';
+import type {
+  DeleteResult,
+  Page,
+  PageOptions,
+  SessionSummary,
+  StoreCapabilities,
+  UsageSum,
+} from '../store/contract.ts';
 import type { Memory, MemoryJob, MemoryScopeId, MemorySource } from '../store/memory/contract.ts';
 
 export type {
@@ -50,7 +57,7 @@ export interface InspectorReads {
   /** The turns of a branch that changed a value. */
   changes: { asks: ChangesQuery; answers: ChangesPage };
   /** Background runs. */
-  runs: { asks: RunsQuery; answers: RunsPage };
+  runs: { asks: Omit<PageQuery, 'limit'>; answers: RunsPage };
   /** Scopes that have memories or jobs. */
   'memory/scopes': { asks: PageQuery; answers: Page<MemoryScopeId> };
   /** Memories of a scope, the one updated last first. */
@@ -63,8 +70,8 @@ export interface InspectorReads {
   'memory/source': { asks: MemoryIdQuery & { source: number }; answers: SourceView };
   /** Texts of the quarantine, which wait for a decision. */
   'memory/quarantine': { asks: ScopeQuery; answers: { items: QuarantinedText[] } };
-  /** Jobs of the tenant, oldest first; `state: 'dead'` are the dead letters. */
-  'memory/jobs': { asks: MemoryJobsQuery; answers: Page<MemoryJob> };
+  /** Jobs of the tenant, or of a scope, oldest first; `state: 'dead'` are the dead letters. */
+  'memory/jobs': { asks: PageQuery & Partial<Pick<MemoryJob, 'scope' | 'state'>>; answers: Page<MemoryJob> };
 }
 
 /** The writes: `POST api/<name>` with a JSON body. All are refused with `readOnly`; those that remove something need `confirm`. */
@@ -76,11 +83,11 @@ export interface InspectorWrites {
   /** Removes a session. `confirm` repeats its id. */
   'delete-session': { asks: TenantQuery & { sessionId: string; confirm: string }; answers: DeleteResult };
   /** Removes a memory with its revisions. `confirm` repeats its id. */
-  'memory/remove': { asks: MemoryWrite & { confirm: string }; answers: Record<string, never> };
+  'memory/remove': { asks: MemoryIdQuery & { confirm: string }; answers: Record<string, never> };
   /** Approves a text of the quarantine. */
-  'memory/approve': { asks: MemoryWrite; answers: Record<string, never> };
+  'memory/approve': { asks: MemoryIdQuery; answers: Record<string, never> };
   /** Discards a text of the quarantine. `confirm` repeats its id. */
-  'memory/discard': { asks: MemoryWrite & { confirm: string }; answers: Record<string, never> };
+  'memory/discard': { asks: MemoryIdQuery & { confirm: string }; answers: Record<string, never> };
   /** Tries a dead job again. */
   'memory/replay': { asks: TenantQuery & { jobId: string }; answers: Record<string, never> };
 }
@@ -108,12 +115,7 @@ export interface TenantQuery {
 }
 
 /** The part of a list to return. */
-export interface PageQuery extends TenantQuery {
-  /** Maximum number of items, 1 to 1,000. Default: 100. */
-  limit?: number;
-  /** `nextCursor` of the page before. */
-  cursor?: string;
-}
+export type PageQuery = TenantQuery & Pick<PageOptions, 'limit' | 'cursor'>;
 
 /** The answer of `start`. */
 export interface InspectorStart extends SessionsPage {
@@ -192,22 +194,13 @@ export interface TreePage {
   nextCursor?: string;
 }
 
-/** A snapshot without its state. */
-export interface TreeNode {
-  /** Its id. */
-  snapshotId: string;
-  /** The session. */
-  sessionId?: string;
-  /** The snapshot that it continues. If that one was removed, the node is a root. */
-  parentId?: string;
-  /** ISO 8601. */
-  createdAt: string;
-  /** ISO 8601. */
-  updatedAt?: string;
+/** A snapshot without its state. If its parent was removed, it is a root. */
+export interface TreeNode extends Pick<
+  SnapshotMetadata,
+  'snapshotId' | 'sessionId' | 'parentId' | 'createdAt' | 'updatedAt' | 'finishReason'
+> {
   /** Missing in foreign data only. A `pending` snapshot whose lease has run out is `expired` here. */
   status?: SnapshotStatus;
-  /** How the turn ended. `interrupted`: it waits for an answer. */
-  finishReason?: string;
   /** Why it failed, in one line. */
   error?: string;
   /** The model in the context report. Omitted: unknown. */
@@ -362,35 +355,20 @@ export interface ChangesPage {
   nextSnapshotId?: string;
 }
 
-/** The part of the list of runs to return. */
-export interface RunsQuery extends TenantQuery {
-  /** `nextCursor` of the page before. */
-  cursor?: string;
-}
-
 /**
  * Background runs, those of the session written last first. A request lists 1,000 sessions, and reads one or more snapshots of each
  * session that may have a run.
  */
-export interface RunsPage {
-  /** The runs. */
-  items: RunLine[];
-  /** Pass it as `cursor` to read more sessions. Omitted: there are none. */
-  nextCursor?: string;
+export interface RunsPage extends Page<RunLine> {
   /** The server's time, for the rest of the leases; ISO 8601. */
   now: string;
 }
 
-/** A background run. */
-export interface RunLine extends Omit<RunFacts, 'state'> {
+/** A background run, with its snapshot. */
+export interface RunLine
+  extends Omit<RunFacts, 'state'>, Required<Pick<SnapshotMetadata, 'sessionId' | 'snapshotId' | 'createdAt'>> {
   /** Its state. `given-up`: it failed, for example because its workers died too often. */
   state: RunState | 'given-up';
-  /** The session. */
-  sessionId: string;
-  /** The run's snapshot, to show or to abort. */
-  snapshotId: string;
-  /** When it began; ISO 8601. */
-  createdAt: string;
   /** Why it failed. */
   error?: string;
 }
@@ -450,26 +428,10 @@ export interface MemorySearchQuery extends ScopeQuery {
   asOf?: string;
 }
 
-/** Names a memory. */
+/** Names a memory, or a text of the quarantine. */
 export interface MemoryIdQuery extends ScopeQuery {
-  /** The memory. */
-  id: string;
-}
-
-/** Names a memory, or a text of the quarantine, to change. */
-export interface MemoryWrite extends TenantQuery {
-  /** Its scope. */
-  scope: MemoryScopeId;
   /** Its id. */
   id: string;
-}
-
-/** The jobs to list. */
-export interface MemoryJobsQuery extends PageQuery {
-  /** Only jobs of this scope. Default: of all. */
-  scope?: MemoryScopeId;
-  /** Only jobs in this state. Default: in any. */
-  state?: MemoryJob['state'];
 }
 
 /** A memory and all its revisions. */

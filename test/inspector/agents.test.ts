@@ -112,7 +112,7 @@ describe('runs', () => {
     await save('q2', 'queue', { parentId: 'q1', heartbeatAt: new Date().toISOString(), backgroundRun: run } as object);
     await save('e1', 'dead', { heartbeatAt: dead, backgroundRun: { ...run, id: 'e1' } } as object);
     const released = { heartbeatAt: new Date(0).toISOString(), backgroundRun: { ...run, id: 'h1', owner: '' } };
-    await save('h1', 'handed over', released as object);
+    await save('h1', 'handed over', released);
     const error = { status: 'ABORTED' as const, message: 'This run was given up.' };
     await save('g1', 'gone', { status: 'failed', error, backgroundRun: { ...run, id: 'g1' } } as object);
     await save('f1', 'failed in the foreground', { status: 'failed', error });

@@ -70,6 +70,6 @@ export function storedError(error: unknown): InspectorError {
   return {
     status: typeof status === 'string' ? status : 'UNKNOWN',
     message: typeof message === 'string' ? message : describeThrown(error),
-    ...(details !== undefined && { details }),
+    details,
   };
 }

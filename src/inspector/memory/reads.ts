@@ -23,29 +23,24 @@ export async function listScopes(source: Source, params: Params): Promise<Page<M
 
 export async function listMemories(source: Source, params: Params): Promise<Page<Memory>> {
   const [kind, topic] = [params.oneOf('kind', 'declarative', 'procedural'), params.text('topic')];
-  const { limit, ...rest } = pageOf(params);
+  const { limit: k, cursor } = pageOf(params);
   const { items, nextCursor } = await managerOf(source).store.query(scopeIn(params), {
     ...source.caller,
-    ...rest,
-    ...(limit !== undefined && { k: limit }),
+    k,
+    cursor,
     ...asOf(params),
-    filter: {
-      includeInvalid: params.isSet('all'),
-      ...(kind && { kind }),
-      ...(topic !== undefined && { topics: [topic] }),
-    },
+    filter: { includeInvalid: params.isSet('all'), kind, topics: topic === undefined ? undefined : [topic] },
   });
-  return { items: items.map(({ memory }) => memory), ...(nextCursor !== undefined && { nextCursor }) };
+  return { items: items.map(({ memory }) => memory), nextCursor };
 }
 
 export async function searchMemories(source: Source, params: Params): Promise<MemorySearchResult> {
-  const k = params.whole('k', 1, 50);
   return managerOf(source).search({
     scope: mintedScope(source, params),
     query: params.mustText('query'),
     deadlineMs: DEADLINE_MS,
     ...asOf(params),
-    ...(k !== undefined && { k }),
+    k: params.whole('k', 1, 50),
   });
 }
 
@@ -70,7 +65,7 @@ export async function readSource(source: Source, params: Params): Promise<Source
   const messages = snapshot?.state?.messages?.slice(from, to) ?? [];
   if (!snapshot || messages.length === 0)
     return { source: found, reason: 'Its messages are not in the store any more.' };
-  return { source: found, messages, snapshotId: snapshot.snapshotId, ...(sessionId !== undefined && { sessionId }) };
+  return { source: found, messages, snapshotId: snapshot.snapshotId, sessionId };
 }
 
 export async function listQuarantine(source: Source, params: Params): Promise<{ items: QuarantinedText[] }> {
@@ -80,17 +75,11 @@ export async function listQuarantine(source: Source, params: Params): Promise<{ 
 export async function listJobs(source: Source, params: Params): Promise<Page<MemoryJob>> {
   const state = params.oneOf('state', 'waiting', 'running', 'dead');
   const scope = params.json('scope') === undefined ? undefined : scopeIn(params);
-  return managerOf(source).store.listJobs({
-    ...source.caller,
-    ...pageOf(params),
-    ...(state && { state }),
-    ...(scope && { scope }),
-  });
+  return managerOf(source).store.listJobs({ ...source.caller, ...pageOf(params), state, scope });
 }
 
 function pageOf(params: Params): Pick<PageOptions, 'limit' | 'cursor'> {
-  const [limit, cursor] = [params.whole('limit', 1, 1000), params.text('cursor')];
-  return { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
+  return { limit: params.whole('limit', 1, 1000), cursor: params.text('cursor') };
 }
 
 function asOf(params: Params): { asOf?: string } {

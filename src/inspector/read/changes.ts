@@ -73,7 +73,7 @@ function listChanges(from: readonly unknown[], to: readonly unknown[], at: strin
     const { op, path, value } = operation;
     const before = op === 'add' ? undefined : valueAt(current, parsePointer(path));
     current = applyShared(current, [operation]);
-    return { path: `${at}${path}`, ...(before !== undefined && { before }), ...(op !== 'remove' && { after: value }) };
+    return { path: `${at}${path}`, before, after: value };
   });
 }
 
@@ -88,8 +88,7 @@ function artifactsByName({ state }: SessionSnapshot): object {
 }
 
 function changeOf(before: unknown, after: unknown): Pick<ValueChange, 'before' | 'after'> | undefined {
-  if (jsonEqual(before, after)) return undefined;
-  return { ...(before !== undefined && { before }), ...(after !== undefined && { after }) };
+  return jsonEqual(before, after) ? undefined : { before, after };
 }
 
 function valueAt(document: unknown, path: readonly string[]): unknown {

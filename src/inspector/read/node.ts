@@ -12,26 +12,22 @@ const MOST_ERROR_CHARACTERS = 300;
 /** A snapshot as a node of the tree. */
 export function nodeOf(snapshot: SnapshotMetadata): TreeNode {
   const { snapshotId, parentId, createdAt, updatedAt, finishReason, error } = snapshot;
-  const sessionId = sessionOf(snapshot);
-  const status = isLeaseOver(snapshot) ? 'expired' : snapshot.status;
-  const messages = logOf(snapshot).messages;
+  const { messages } = logOf(snapshot);
   const report = reportOf(snapshot);
-  const tokens = tokensOf(usageOf(snapshot).usage);
-  const run = runFacts(snapshot);
   return {
     snapshotId,
-    ...(sessionId !== undefined && { sessionId }),
-    ...(parentId !== undefined && { parentId }),
+    sessionId: sessionOf(snapshot),
+    parentId,
     createdAt,
-    ...(updatedAt !== undefined && { updatedAt }),
-    ...(status !== undefined && { status }),
-    ...(finishReason !== undefined && { finishReason }),
-    ...(error && { error: firstLine(storedError(error).message) }),
-    ...(report?.model !== undefined && { model: report.model }),
-    ...(tokens !== undefined && { tokens }),
-    ...(messages && { messages: { count: messages.count, added: messages.added } }),
-    ...(report && { hasReport: true }),
-    ...(run && { run }),
+    updatedAt,
+    status: isLeaseOver(snapshot) ? 'expired' : snapshot.status,
+    finishReason,
+    error: error && firstLine(storedError(error).message),
+    model: report?.model,
+    tokens: tokensOf(usageOf(snapshot).usage),
+    messages: messages && { count: messages.count, added: messages.added },
+    hasReport: report && true,
+    run: runFacts(snapshot),
   };
 }
 
@@ -52,15 +48,16 @@ export function runFacts(snapshot: SnapshotMetadata): RunFacts | undefined {
   const { heartbeatAt, snapshotId } = snapshot;
   if (!run && heartbeatAt === undefined) return undefined;
   const state = runStateOf(snapshot);
+  const isReleased = state === 'released';
   const leaseMs = leaseOf(snapshot);
-  const hasOwner = state !== 'released';
   return {
     id: run?.id ?? snapshotId,
-    ...(state && { state }),
-    ...(run && { agent: run.agent, generation: run.generation }),
-    ...(run && hasOwner && { owner: run.owner }),
-    ...(heartbeatAt !== undefined && hasOwner && { heartbeatAt }),
-    ...(Number.isFinite(leaseMs) && { leaseMs }),
+    agent: run?.agent,
+    owner: isReleased ? undefined : run?.owner,
+    generation: run?.generation,
+    heartbeatAt: isReleased ? undefined : heartbeatAt,
+    leaseMs: Number.isFinite(leaseMs) ? leaseMs : undefined,
+    state,
   };
 }
 

@@ -25,16 +25,14 @@ export function listRuns(
   store: SnapshotStore,
   { context, cursor }: Pick<PageOptions, 'context' | 'cursor'> = {},
 ): Promise<Page<RunLine>> {
-  return pageOf(new Source({ store, ...(context && { context }) }), cursor);
+  return pageOf(new Source({ store, context }), cursor);
 }
 
 async function pageOf(source: Source, cursor: string | undefined): Promise<Page<RunLine>> {
-  const store = source.having('list');
-  const page = await store.listSessions({ ...source.caller, limit: LIMIT, ...(cursor !== undefined && { cursor }) });
+  const page = await source.having('list').listSessions({ ...source.caller, limit: LIMIT, cursor });
   const sessions = page.items.filter(mayHaveRun);
   const items = (await mapInGroups(sessions, (session) => runsOf(source, session))).flat();
-  const { nextCursor } = page;
-  return { items, ...(nextCursor !== undefined && { nextCursor }) };
+  return { items, nextCursor: page.nextCursor };
 }
 
 function mayHaveRun({ status, leafCount }: SessionSummary): boolean {
@@ -52,8 +50,8 @@ async function runsOf(source: Source, { sessionId, leafId, leafCount }: SessionS
     const state = stateOf(snapshot, snapshot.parentId === undefined ? undefined : byId.get(snapshot.parentId));
     if (!state) return [];
     const { snapshotId, createdAt, error } = snapshot;
-    const line = { id: snapshotId, ...runFacts(snapshot), state, sessionId, snapshotId, createdAt };
-    return [{ ...line, ...(error && state === 'given-up' && { error: storedError(error).message }) }];
+    const reason = error && state === 'given-up' ? storedError(error).message : undefined;
+    return [{ id: snapshotId, ...runFacts(snapshot), state, sessionId, snapshotId, createdAt, error: reason }];
   });
 }
 

@@ -14,7 +14,7 @@ export async function readSeen(source: Source, params: Params): Promise<SeenView
   const snapshot = await source.mustRead(lookupOf(params));
   const report = reportOf(snapshot);
   const summary = report && (await summaryOf(source, snapshot, report));
-  return { ...(report && { report }), ...(summary && { summary }), ranges: rangesOf(snapshot, report) };
+  return { report, summary, ranges: rangesOf(snapshot, report) };
 }
 
 async function summaryOf(

@@ -21,29 +21,21 @@ export async function readSessions(source: Source, params: Params): Promise<Sess
   let looked = 0;
   let cursor = params.text('cursor');
   do {
-    const page = await store.listSessions({
-      ...source.caller,
-      limit: fulfils ? LIMIT : limit,
-      ...(cursor !== undefined && { cursor }),
-    });
+    const page = await store.listSessions({ ...source.caller, limit: fulfils ? LIMIT : limit, cursor });
     looked += page.items.length;
     const rows = await rowsOf(source, page.items);
     items.push(...(fulfils ? rows.filter(fulfils) : rows));
     cursor = page.nextCursor;
   } while (cursor !== undefined && items.length < limit && looked < MOST_LOOKED);
-  return { items, looked, ...(cursor !== undefined && { nextCursor: cursor }) };
+  return { items, looked, nextCursor: cursor };
 }
 
 /** Sessions in the list. Each one that runs takes one request more, because its summary does not tell whether its lease has run out. */
 export function rowsOf(source: Source, summaries: readonly SessionSummary[]): Promise<SessionRow[]> {
   return mapInGroups(summaries, async (summary) => {
-    const tokens = tokensOf(summary.usage);
     const leaf = summary.status === 'pending' && (await source.readMetadata({ snapshotId: summary.leafId }));
-    return {
-      ...summary,
-      ...(tokens !== undefined && { tokens }),
-      ...(leaf && isLeaseOver(leaf) && { status: 'expired' }),
-    };
+    const status = leaf && isLeaseOver(leaf) ? 'expired' : summary.status;
+    return { ...summary, tokens: tokensOf(summary.usage), status };
   });
 }
 

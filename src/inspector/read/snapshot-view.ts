@@ -20,17 +20,15 @@ export function lookupOf(params: Params): { snapshotId?: string; sessionId?: str
 /** @param messagesFrom The position of the first message that the page does not have. */
 export function viewOf(snapshot: ReadSnapshot, messagesFrom = 0): SnapshotView {
   const { state, error } = snapshot;
-  const report = reportOf(snapshot);
-  const usage = usageOf(snapshot).usage as UsageSum | undefined;
   return {
     node: nodeOf(snapshot),
     messages: (state?.messages ?? []).slice(messagesFrom),
     messagesFrom,
-    ...(state?.custom !== undefined && { custom: state.custom }),
+    custom: state?.custom,
     artifacts: state?.artifacts ?? [],
-    ...(error && { error: storedError(error) }),
-    ...(report && { contextReport: report }),
-    ...(usage && { usage }),
+    error: error && storedError(error),
+    contextReport: reportOf(snapshot),
+    usage: usageOf(snapshot).usage as UsageSum | undefined,
     more: moreOf(snapshot),
     stateBytes: state ? jsonBytes(state) : 0,
   };

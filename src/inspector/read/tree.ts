@@ -18,10 +18,10 @@ export async function readTree(source: Source, params: Params): Promise<TreePage
       ...source.caller,
       sessionId,
       limit: Math.min(LIMIT, most - nodes.length),
-      ...(cursor !== undefined && { cursor }),
+      cursor,
     });
     nodes.push(...page.items.map(nodeOf));
     cursor = page.nextCursor;
   } while (cursor !== undefined && nodes.length < most);
-  return { nodes, ...(cursor !== undefined && { nextCursor: cursor }) };
+  return { nodes, nextCursor: cursor };
 }

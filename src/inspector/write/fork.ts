@@ -52,9 +52,9 @@ export async function fork(source: Source, params: Params, signal: AbortSignal):
   const { snapshotId: saved, finishReason, error } = result as AgentOutput;
   return {
     // A failed turn returns the snapshot before, from which the conversation can continue.
-    ...(saved !== undefined && saved !== snapshotId && { snapshotId: saved }),
-    ...(finishReason !== undefined && { finishReason }),
-    ...(error && { error: storedError(error) }),
+    snapshotId: saved === snapshotId ? undefined : saved,
+    finishReason,
+    error: error && storedError(error),
   };
 }
 
