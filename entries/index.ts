@@ -101,11 +101,11 @@ export type { SessionQuery, StoredSession } from '../src/session/log/stored-sess
 export { reserveSnapshotId } from '../src/snapshot/ids.ts';
 export {
   copySessions,
-  type CopyResult,
   type CopySessionsOptions,
   type ListedSession,
   type SessionLister,
 } from '../src/store/migrate/copy-sessions.ts';
+export type { CopyResult } from '../src/store/migrate/copy-target.ts';
 export { exportSessions, type ExportSessionsOptions } from '../src/store/migrate/export-sessions.ts';
 export { importSessions, type ImportSessionsOptions } from '../src/store/migrate/import-sessions.ts';
 export type {

@@ -1,6 +1,6 @@
 import { failedPrecondition, invalidArgument } from '../../errors.ts';
 import { byCreation } from '../../snapshot/session-tree.ts';
-import { sessionOf, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
+import { sessionOf } from '../../snapshot/snapshot.ts';
 import {
   capabilitiesOf,
   keepsRecords,
@@ -14,7 +14,7 @@ import {
 } from '../contract.ts';
 import { itemsOf, sessionsOldestFirst, snapshotsOf } from '../list/items-of.ts';
 import { detailsOf } from '../list/session-summary.ts';
-import { ScopeWriter, writeMissingRecords } from './write-beside.ts';
+import { CopyTarget, type CopyOutcome, type CopyResult } from './copy-target.ts';
 
 /** A session as a {@link SessionLister} finds it. */
 export interface ListedSession {
@@ -33,25 +33,6 @@ export interface CopySessionsOptions extends SessionStoreOptions {
   list?: SessionLister;
   /** Called after each session. */
   onProgress?: (progress: CopyResult) => void;
-}
-
-/** The counts of a copy so far. */
-export interface CopyResult {
-  /** Sessions that are in `to` now as they are in `from`. */
-  sessions: number;
-  /** Snapshots written. */
-  snapshots: number;
-  /** Records of users and apps written. */
-  scopes: number;
-  /** Session records written. */
-  records: number;
-  /** Sessions that went on in both stores. Nothing of them was copied; decide which of the two to keep. */
-  diverged: string[];
-  /**
-   * Sessions that went on in `to` and have other branches in `from`, which stay there: saved now, a branch would become the session's latest.
-   * The snapshots that lead up to the continuation and the session's records were copied. Always empty for an import.
-   */
-  partial: string[];
 }
 
 /**
@@ -78,23 +59,16 @@ export async function copySessions<S = unknown>(
   if (!(to as Partial<SnapshotStore<S>>)?.capabilities) {
     throw invalidArgument('copySessions: the second store must be of this package, or declare its capabilities.');
   }
-  const result: CopyResult = { sessions: 0, snapshots: 0, scopes: 0, records: 0, diverged: [], partial: [] };
   const caller: SessionStoreOptions = context === undefined ? {} : { context };
-  result.scopes = await copyScopes(from, to, caller);
+  const target = new CopyTarget(to, caller, onProgress);
+  await copyScopes(from, target, caller);
   for await (const session of options.list?.() ?? listed(from, caller)) {
-    const copied = await copySession(from, to, session, caller);
-    if (copied === 'diverged') result.diverged.push(session.sessionId);
-    else {
-      const { sessionId } = session;
-      if (copied.isPartial) result.partial.push(sessionId);
-      else result.sessions++;
-      result.snapshots += copied.written;
-      const records = keepsRecords(from) ? await from.readRecords({ ...caller, sessionId }) : [];
-      result.records += await writeMissingRecords(to, { ...caller, sessionId }, records);
-    }
-    onProgress?.({ ...result, diverged: [...result.diverged], partial: [...result.partial] });
+    const { sessionId } = session;
+    const outcome = await copySession(from, target, session, caller);
+    const hasRecords = outcome !== 'diverged' && keepsRecords(from);
+    await target.endSession(sessionId, outcome, hasRecords ? await from.readRecords({ ...caller, sessionId }) : []);
   }
-  return result;
+  return target.result;
 }
 
 interface SessionToCopy extends ListedSession {
@@ -120,59 +94,35 @@ async function* listed<S>(from: SessionStore<S>, caller: SessionStoreOptions): A
   }
 }
 
-interface CopiedSession {
-  /** How many snapshots were written. */
-  readonly written: number;
-  /** Whether branches of the session stay in `from`. */
-  readonly isPartial: boolean;
-}
-
 async function copySession<S>(
   from: SessionStore<S>,
-  to: SnapshotStore<S>,
+  target: CopyTarget<S>,
   session: SessionToCopy,
   caller: SessionStoreOptions,
-): Promise<CopiedSession | 'diverged'> {
-  const { sessionId } = session;
-  const there = new Map<string, SnapshotMetadata>();
-  for await (const meta of snapshotsOf(to, { ...caller, sessionId })) there.set(meta.snapshotId, meta);
+): Promise<CopyOutcome> {
+  const found = await target.snapshotsOf(session.sessionId);
+  const there = new Set(found.map(({ snapshotId }) => snapshotId));
+  const copy = async (ids: readonly string[]): Promise<void> => {
+    for (const snapshotId of ids) {
+      const snapshot = there.has(snapshotId) ? undefined : await from.getSnapshot({ ...caller, snapshotId });
+      if (snapshot) await target.save({ ...snapshot, sessionId: sessionOf(snapshot) }, session.details);
+    }
+  };
   const snapshots = await orderOf(from, session, caller);
   const ids = new Set(snapshots);
-  const added = [...there.values()].filter((meta) => !ids.has(meta.snapshotId));
-  const copies = { from, to, caller, session: session.details ?? {}, there };
-  if (added.length === 0) return { written: await writeAll(copies, snapshots), isPartial: false };
+  const added = found.filter(({ snapshotId }) => !ids.has(snapshotId));
+  if (added.length === 0) {
+    await copy(snapshots);
+    return 'whole';
+  }
   // The session has new snapshots in `to`. If they follow the latest leaf of `from`, its history is copied; otherwise the session diverged.
   const leafId = snapshots.at(-1);
-  const hasGoneOn = leafId !== undefined && (there.has(leafId) || added.some((meta) => meta.parentId === leafId));
+  const hasGoneOn = leafId !== undefined && (there.has(leafId) || added.some(({ parentId }) => parentId === leafId));
   if (!hasGoneOn) return 'diverged';
   const path = await pathTo(from, leafId, caller);
-  const copied = new Set([...there.keys(), ...path]);
-  return { written: await writeAll(copies, path), isPartial: !snapshots.every((id) => copied.has(id)) };
-}
-
-interface Copies<S> {
-  readonly from: SessionStore<S>;
-  readonly to: SnapshotStore<S>;
-  readonly caller: SessionStoreOptions;
-  readonly session: SessionDetails;
-  readonly there: ReadonlyMap<string, SnapshotMetadata>;
-}
-
-async function writeAll<S>({ from, to, caller, session, there }: Copies<S>, ids: readonly string[]): Promise<number> {
-  let written = 0;
-  for (const snapshotId of ids) {
-    if (there.has(snapshotId)) continue;
-    const snapshot = await from.getSnapshot({ ...caller, snapshotId });
-    if (!snapshot) continue;
-    const sessionId = sessionOf(snapshot);
-    const saved = await to.saveSnapshot(
-      snapshotId,
-      (current) => (current ? null : { ...snapshot, ...(sessionId !== undefined && { sessionId }) }),
-      { ...caller, ...(to.capabilities.details && { session }) },
-    );
-    if (saved !== null) written++;
-  }
-  return written;
+  await copy(path);
+  const copied = new Set([...there, ...path]);
+  return snapshots.every((id) => copied.has(id)) ? 'whole' : 'partial';
 }
 
 /** The session's snapshots in the order of their first saves, as far as that is known: the latest leaf is last. */
@@ -217,17 +167,12 @@ async function pathTo<S>(
   return [...path];
 }
 
-/** Copies the records of users and apps that `to` does not have. */
-async function copyScopes<S>(
-  from: SessionStore<S>,
-  to: SnapshotStore<S>,
-  caller: SessionStoreOptions,
-): Promise<number> {
-  if (!keepsScopes(from) || !keepsScopes(to)) return 0;
-  const writer = new ScopeWriter(to, caller);
+/** Copies the records of users and apps that the target does not have. */
+async function copyScopes<S>(from: SessionStore<S>, target: CopyTarget<S>, caller: SessionStoreOptions): Promise<void> {
+  if (!keepsScopes(from)) return;
   for await (const scope of itemsOf((page: PageOptions) => from.listScopes(page), { ...caller, limit: 1000 })) {
     const [values = {}] = await from.readScopes({ ...caller, scopes: [scope] });
-    await writer.add(scope, values);
+    await target.addScope(scope, values);
   }
-  return writer.end();
+  await target.endScopes();
 }

@@ -1,12 +1,10 @@
 import { failedPrecondition, invalidArgument } from '../../errors.ts';
 import { parseJson } from '../../json/value.ts';
-import type { SessionSnapshot } from '../../snapshot/snapshot.ts';
-import { keepsScopes, type SessionStoreOptions, type SessionSummary, type SnapshotStore } from '../contract.ts';
-import { listAllSnapshots } from '../list/items-of.ts';
+import type { SessionSnapshot, SnapshotMetadata } from '../../snapshot/snapshot.ts';
+import type { SessionStoreOptions, SessionSummary, SnapshotStore } from '../contract.ts';
 import { detailsOf } from '../list/session-summary.ts';
-import type { CopyResult } from './copy-sessions.ts';
+import { CopyTarget, type CopyResult } from './copy-target.ts';
 import type { ExportedLine, RecordLine } from './session-lines.ts';
-import { ScopeWriter, writeMissingRecords } from './write-beside.ts';
 
 /** Options of {@link importSessions}. */
 export interface ImportSessionsOptions extends SessionStoreOptions {
@@ -30,7 +28,8 @@ export async function importSessions(
   lines: AsyncIterable<string | Uint8Array>,
   options: ImportSessionsOptions = {},
 ): Promise<CopyResult> {
-  const target = new Target(store, options);
+  const { context, onProgress } = options;
+  const running = new Import(new CopyTarget(store, context === undefined ? {} : { context }, onProgress));
   let number = 0;
   let isEnded = false;
   for await (const { text, isWhole } of linesIn(lines)) {
@@ -40,9 +39,9 @@ export async function importSessions(
     if (isEnded) throw invalidArgument(`Line ${number} comes after the last line of the export.`);
     const line = parseLine(text, number);
     isEnded = line.kind === 'end';
-    await target.take(line, number);
+    await running.take(line, number);
   }
-  const result = await target.finish();
+  const result = await running.finish();
   if (!isEnded) {
     throw failedPrecondition(
       `The export was cut off after line ${number}: its last line is missing. What came before is imported; import the whole file again.`,
@@ -112,7 +111,7 @@ async function* linesIn(
 interface OpenSession {
   readonly summary: SessionSummary;
   /** Its snapshots in the store when the import came to it, in the order of their first saves. */
-  readonly there: readonly string[];
+  readonly there: readonly SnapshotMetadata[];
   /** Written once its snapshots are. */
   readonly records: RecordLine['record'][];
   /** Snapshots of it in the export so far. */
@@ -120,26 +119,21 @@ interface OpenSession {
   isDiverged: boolean;
 }
 
-class Target {
-  readonly #store: SnapshotStore;
-  readonly #caller: SessionStoreOptions;
-  readonly #onProgress: ImportSessionsOptions['onProgress'];
-  readonly #scopes: ScopeWriter<unknown> | undefined;
-  readonly #result: CopyResult = { sessions: 0, snapshots: 0, scopes: 0, records: 0, diverged: [], partial: [] };
+/** Takes the lines of an export, one after the other. */
+class Import {
+  readonly #target: CopyTarget<unknown>;
   #session: OpenSession | undefined;
 
-  constructor(store: SnapshotStore, { context, onProgress }: ImportSessionsOptions) {
-    this.#store = store;
-    this.#caller = context === undefined ? {} : { context };
-    this.#onProgress = onProgress;
-    this.#scopes = keepsScopes(store) ? new ScopeWriter(store, this.#caller) : undefined;
+  constructor(target: CopyTarget<unknown>) {
+    this.#target = target;
   }
 
   async take(line: ExportedLine, number: number): Promise<void> {
     if (line.kind === 'session') {
       await this.#endSession();
-      await this.#begin(line.session);
-    } else if (line.kind === 'scope') await this.#scopes?.add(line.scope, line.values);
+      const there = await this.#target.snapshotsOf(line.session.sessionId);
+      this.#session = { summary: line.session, there, records: [], count: 0, isDiverged: false };
+    } else if (line.kind === 'scope') await this.#target.addScope(line.scope, line.values);
     // A session store keeps no memories.
     else if (line.kind === 'record' || line.kind === 'snapshot') {
       const { sessionId } = line.kind === 'record' ? line : line.snapshot;
@@ -154,44 +148,23 @@ class Target {
 
   async finish(): Promise<CopyResult> {
     await this.#endSession();
-    this.#result.scopes = (await this.#scopes?.end()) ?? 0;
-    return this.#result;
-  }
-
-  async #begin(summary: SessionSummary): Promise<void> {
-    const { sessionId } = summary;
-    const there = await listAllSnapshots(this.#store, { ...this.#caller, sessionId });
-    this.#session = {
-      summary,
-      there: there.map(({ snapshotId }) => snapshotId),
-      records: [],
-      count: 0,
-      isDiverged: false,
-    };
+    await this.#target.endScopes();
+    return this.#target.result;
   }
 
   /** Skips snapshots of an earlier import: it wrote in the same order, so they are the first ones of the export. */
   async #save(session: OpenSession, snapshot: SessionSnapshot): Promise<void> {
     const known = session.there[session.count++];
-    session.isDiverged ||= known !== undefined && known !== snapshot.snapshotId;
+    session.isDiverged ||= known !== undefined && known.snapshotId !== snapshot.snapshotId;
     if (known !== undefined || session.isDiverged) return;
     const { sessionId } = session.summary;
-    const details = this.#store.capabilities.details && { session: detailsOf(session.summary) };
-    const options = { ...this.#caller, ...details };
-    const create = (current: SessionSnapshot | undefined) => (current ? null : { ...snapshot, sessionId });
-    if (await this.#store.saveSnapshot(snapshot.snapshotId, create, options)) this.#result.snapshots++;
+    await this.#target.save({ ...snapshot, sessionId }, detailsOf(session.summary));
   }
 
   async #endSession(): Promise<void> {
-    const session = this.#session;
-    if (!session) return;
-    const { sessionId } = session.summary;
-    if (session.isDiverged) this.#result.diverged.push(sessionId);
-    else {
-      this.#result.sessions++;
-      this.#result.records += await writeMissingRecords(this.#store, { ...this.#caller, sessionId }, session.records);
-    }
+    if (!this.#session) return;
+    const { summary, isDiverged, records } = this.#session;
     this.#session = undefined;
-    this.#onProgress?.({ ...this.#result, diverged: [...this.#result.diverged], partial: [] });
+    await this.#target.endSession(summary.sessionId, isDiverged ? 'diverged' : 'whole', records);
   }
 }
