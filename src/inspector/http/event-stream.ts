@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { answer } from './answers.ts';
 
 /** Adds an event to the next piece of the stream. */
@@ -20,7 +21,7 @@ export function eventStream(
   const body = new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
-        if (!isFirst) await pause(pauseMs, stop);
+        if (!isFirst) await pause(pauseMs, undefined, { signal: stop }).catch(() => {});
         isFirst = false;
         const events: string[] = [];
         if (!stop.aborted) await look((name, data) => events.push(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`));
@@ -36,21 +37,5 @@ export function eventStream(
   return answer(body, {
     type: 'text/event-stream; charset=utf-8',
     headers: { 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' },
-  });
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) {
-      resolve();
-      return;
-    }
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end);
   });
 }
