@@ -280,8 +280,7 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
     const old = await this.#from.getSnapshot({ snapshotId, context });
     const sessionId = old && sessionOf(old);
     if (sessionId === undefined) return old;
-    const leaf =
-      (await this.#to.getSnapshotMetadata({ sessionId, context })) ?? (await this.#oldMetadata({ sessionId, context }));
+    const leaf = await this.getSnapshotMetadata({ sessionId, context });
     if (leaf?.snapshotId === snapshotId) return old;
     throw failedPrecondition(
       `Snapshot ${quote(snapshotId)} is in the store that migratingStore reads from, and its session went on from there, so it can't be ` +
