@@ -127,14 +127,16 @@ async function saveOthers(store: SnapshotStore): Promise<void> {
       }),
     { session: { title: 'A long plan', agent: 'travel', ownerId: 'cy' } },
   );
-  const run = (name: string, more: object, generation: number) => ({
+  const run = (name: string, more: object, generation: number, leaseMs = 30_000) => ({
     ...turn(name, { state: { messages: question } }),
-    backgroundRun: { id: `${name}-1`, agent: 'researcher', owner: `worker-${name}`, leaseMs: 30_000, generation },
+    backgroundRun: { id: `${name}-1`, agent: 'researcher', owner: `worker-${name}`, leaseMs, generation },
     ...more,
   });
   const times = (minutes: number) => ({ createdAt: ago(minutes), updatedAt: ago(minutes) });
   await store.saveSnapshot('slow-1', () => run('slow', { status: 'pending', heartbeatAt: ago(20), ...times(30) }, 2));
-  await store.saveSnapshot('busy-1', () => run('busy', { status: 'pending', heartbeatAt: ago(-300), ...times(5) }, 1));
+  await store.saveSnapshot('busy-1', () =>
+    run('busy', { status: 'pending', heartbeatAt: ago(0), ...times(5) }, 1, 18_000_000),
+  );
   await store.saveSnapshot('gone-1', () => {
     const error = { status: 'ABORTED', message: 'Given up: 3 workers died in this run.' };
     return run('gone', { status: 'failed', error, heartbeatAt: ago(50), ...times(60) }, 3);
