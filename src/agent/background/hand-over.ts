@@ -1,5 +1,6 @@
 import type { Registry } from 'genkit/registry';
 import { checkOptions, isTimerMs } from '../../store/check-options.ts';
+import { withinTime } from '../../store/parts/within-time.ts';
 import { registryOf } from '../registry.ts';
 import type { GenkitOrRegistry } from '../types.ts';
 
@@ -94,11 +95,8 @@ async function leave(run: EndingRun): Promise<boolean> {
 
 /** Waits at most `graceMs` for the runs, including those that begin in the meantime. */
 async function endedWithin({ running }: Runs, graceMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const isLate = new Promise<true>((resolve) => (timer = setTimeout(resolve, graceMs, true)));
-  while (running.size > 0) {
-    const allEnded = Promise.all([...running].map(({ ended }) => ended));
-    if ((await Promise.race([isLate, allEnded])) === true) break;
-  }
-  clearTimeout(timer);
+  const allEnded = async () => {
+    while (running.size > 0) await Promise.all([...running].map(({ ended }) => ended));
+  };
+  await withinTime('The runs', graceMs, undefined, allEnded).catch(() => {});
 }

@@ -1,6 +1,7 @@
 import { runInNewSpan, setCustomMetadataAttributes } from 'genkit/tracing';
 import { logger } from 'genkit/logging';
 import { describeThrown } from '../../errors.ts';
+import { withinTime } from '../../store/parts/within-time.ts';
 import type { Fetched } from '../prepare/assemble.ts';
 import { Omissions } from '../prepare/sections.ts';
 import type { ContextQuery, ContextSource, OmissionReason } from '../types.ts';
@@ -10,7 +11,7 @@ export type Sources = Partial<Record<Fetched['section'], ContextSource>>;
 /** The most characters of a token, in any language. A text that is too long by this measure need not be counted. */
 const MOST_CHARACTERS_PER_TOKEN = 16;
 
-const TOO_LATE = Symbol('too late');
+const TOO_LATE = new Error('The deadline of a source has passed.');
 
 /** Asks all sources at the same time, each until its deadline. A source that fails or is late gives no items. Never throws. */
 export async function fetchAll(
@@ -37,13 +38,6 @@ async function fetchOne(
   signal: AbortSignal | undefined,
 ): Promise<Fetched> {
   const { maxTokens, deadlineMs, isFixed = false } = source;
-  const ended = new AbortController();
-  const abortSignal = signal ? AbortSignal.any([signal, ended.signal]) : ended.signal;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<typeof TOO_LATE>((resolve) => {
-    timer = setTimeout(() => resolve(TOO_LATE), deadlineMs);
-    abortSignal.addEventListener('abort', () => resolve(TOO_LATE), { once: true });
-  });
   const without = (reason: OmissionReason): Fetched => ({
     section,
     maxTokens,
@@ -51,8 +45,8 @@ async function fetchOne(
     omissions: new Omissions(0, [reason]),
   });
   try {
-    const answer = await Promise.race([source.fetch({ ...query, abortSignal }), late]);
-    if (answer === TOO_LATE) return without('deadline');
+    const ask = async (abortSignal: AbortSignal) => source.fetch({ ...query, abortSignal });
+    const answer = await withinTime(() => TOO_LATE, deadlineMs, signal, ask);
     if (!answer.every(({ text }) => typeof text === 'string')) return without('failed');
     const most = (maxTokens ?? Infinity) * MOST_CHARACTERS_PER_TOKEN;
     const found = answer.filter(({ text }) => text !== '');
@@ -61,10 +55,8 @@ async function fetchOne(
     omissions.add(found.length - items.length, 'section');
     return { section, maxTokens, place: isFixed ? 'before-history' : 'before-prompt', items, omissions };
   } catch (error) {
+    if (error === TOO_LATE || signal?.aborted) return without('deadline');
     logger.warn(`The source of the section '${section}' failed; the turn goes on without. ${describeThrown(error)}`);
     return without('failed');
-  } finally {
-    clearTimeout(timer);
-    ended.abort();
   }
 }

@@ -1,6 +1,7 @@
 import type { ActionContext } from 'genkit';
 import type { ActionStreamInput, StreamManager } from 'genkit/beta';
 import { logger } from 'genkit/logging';
+import { withinTime } from '../../store/parts/within-time.ts';
 import { frames, noStreamAnswer, streamAnswer, type Answer } from './answer.ts';
 import { FrameStream, type Backlog } from './frame-stream.ts';
 import { KeptStream } from './kept-stream.ts';
@@ -9,7 +10,6 @@ import { Presence } from './presence.ts';
 import { Refusal } from './refusal.ts';
 import { toSafeError } from './error-for-caller.ts';
 import { describeOwner, keyOfStream } from './stream-key.ts';
-import { within } from '../within.ts';
 
 /** Genkit's header for the id of a stream, in requests and answers. */
 export const STREAM_ID_HEADER = 'x-genkit-stream-id';
@@ -83,17 +83,19 @@ export class ResumableTurns {
   }
 
   #openAt(key: string): Promise<ActionStreamInput<string, string>> {
-    const opening = this.#manager.open<string, string>(key);
-    return within(this.#limits.timeoutMs, opening, () => {
+    return this.#inTime(async (signal) => {
+      const input = await this.#manager.open<string, string>(key);
       // A stream that opens late is closed: no turn writes to it.
-      opening.then((input) => input.error(new Error('The turn did not wait for its stream.'))).catch(() => {});
-      return this.#managerTimedOut();
+      if (signal.aborted) await input.error(new Error('The turn did not wait for its stream.'));
+      return input;
     });
   }
 
-  #managerTimedOut(): Refusal {
-    const message = `The stream manager did not answer within ${this.#limits.timeoutMs} ms. Send the request again.`;
-    return new Refusal(503, 'UNAVAILABLE', message);
+  /** @throws Refusal 503 when the manager does not answer within `timeoutMs`. */
+  #inTime<T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { timeoutMs } = this.#limits;
+    const message = `The stream manager did not answer within ${timeoutMs} ms. Send the request again.`;
+    return withinTime(() => new Refusal(503, 'UNAVAILABLE', message), timeoutMs, undefined, call);
   }
 
   /**
@@ -136,7 +138,7 @@ export class ResumableTurns {
           stop();
         }
       };
-      await within(this.#limits.timeoutMs, subscribe(), () => this.#managerTimedOut());
+      await this.#inTime(subscribe);
       return streamAnswer(stream, { [STREAM_ID_HEADER]: id });
     } catch (error) {
       stop();

@@ -1,10 +1,10 @@
 import type { ActionContext } from 'genkit';
 import type { RequestData } from 'genkit/context';
 import { isPlain } from '../../json/fault.ts';
+import { withinTime } from '../../store/parts/within-time.ts';
 import type { IncomingCall } from './call.ts';
 import type { ServerSettings } from '../options.ts';
 import { Refusal } from '../answer/refusal.ts';
-import { within } from '../within.ts';
 
 /**
  * Calls the context provider to identify the caller.
@@ -18,12 +18,9 @@ export async function authenticate(
   body?: { data: unknown },
 ): Promise<ActionContext> {
   const request = body ? { method: 'POST' as const, headers, input: body.data } : unreadRequest(headers);
-  const asking = async (): Promise<unknown> => provider(request);
-  const context = await within(
-    timeoutMs,
-    asking(),
-    () => new Refusal(504, 'DEADLINE_EXCEEDED', `The "context" function did not answer within ${timeoutMs} ms.`),
-  );
+  const tooSlow = () =>
+    new Refusal(504, 'DEADLINE_EXCEEDED', `The "context" function did not answer within ${timeoutMs} ms.`);
+  const context = await withinTime(tooSlow, timeoutMs, undefined, async (): Promise<unknown> => provider(request));
   if (typeof context !== 'object' || context === null || Array.isArray(context) || !isPlain(context)) {
     // A forgotten `return` must not authenticate a caller.
     throw new Error(

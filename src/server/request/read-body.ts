@@ -1,7 +1,7 @@
+import { withinTime } from '../../store/parts/within-time.ts';
 import type { IncomingCall } from './call.ts';
 import type { ServerSettings } from '../options.ts';
 import { badRequest, Refusal } from '../answer/refusal.ts';
-import { within } from '../within.ts';
 
 /** A request's body: its text, `data` and `init`. */
 export interface CallBody {
@@ -65,7 +65,7 @@ async function readText(
   const iterator = bytes[Symbol.asyncIterator]();
   const tooSlow = () => new Refusal(408, 'DEADLINE_EXCEEDED', `The body did not arrive within ${bodyTimeoutMs} ms.`);
   try {
-    return decode(await within(bodyTimeoutMs, collect(iterator, maxBodyBytes), tooSlow));
+    return decode(await withinTime(tooSlow, bodyTimeoutMs, undefined, () => collect(iterator, maxBodyBytes)));
   } finally {
     // Not awaited: a slow body is also slow to cancel.
     void iterator.return?.()?.catch(() => {});

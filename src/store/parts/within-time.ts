@@ -7,10 +7,15 @@ export class NoAnswerError extends GenkitError {
   }
 }
 
-/** Rejects with {@link NoAnswerError} at the timeout, or when `signal` aborts. The callee may continue. */
+/**
+ * Rejects with {@link NoAnswerError} at the timeout, or when `signal` aborts. The callee may continue.
+ *
+ * @param callee Names the callee in the error, or makes another error in place of it.
+ * @param timeoutMs `undefined`: no limit.
+ */
 export async function withinTime<T>(
-  callee: string,
-  timeoutMs: number,
+  callee: string | (() => Error),
+  timeoutMs: number | undefined,
   signal: AbortSignal | undefined,
   call: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
@@ -22,7 +27,8 @@ export async function withinTime<T>(
   });
   const abort = () => end.abort(signal?.reason);
   signal?.addEventListener('abort', abort);
-  const timer = setTimeout(() => end.abort(new NoAnswerError(callee, timeoutMs)), timeoutMs);
+  const late = () => end.abort(typeof callee === 'string' ? new NoAnswerError(callee, timeoutMs!) : callee());
+  const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs);
   try {
     return await Promise.race([call(end.signal), ended]);
   } finally {
