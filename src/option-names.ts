@@ -1,6 +1,9 @@
-/**
- * The sentence about an option that there is not: what was probably meant, and all that there are. This file runs in a browser.
- */
+// This file runs in a browser.
+
+/** The longest delay of a timer, in ms. A longer one would fire at once. */
+export const LONGEST_TIMER_MS = 2_147_483_647;
+
+/** The error message for an unknown option: suggests the most similar name, and lists all options. */
 export function unknownOption(owner: string, name: string, known: readonly string[]): string {
   const meant = known.find((option) => isNear(name.toLowerCase(), option.toLowerCase()));
   const guess = meant === undefined ? '.' : `: did you mean '${meant}'?`;

@@ -1,13 +1,11 @@
+import { LONGEST_TIMER_MS } from '../option-names.ts';
 import { AgentError, invalid, withAgentErrors } from './errors.ts';
 import type { CallOptions } from './types.ts';
 
-/** The longest delay of a timer; a longer one would fire at once. */
-export const MAX_DELAY_MS = 2_147_483_647;
-
 /** @throws AgentError `INVALID_ARGUMENT` for a delay that is too long for a timer. */
 export function assertDelay(name: string, ms: number | undefined): void {
-  if (ms !== undefined && !(ms <= MAX_DELAY_MS)) {
-    throw invalid(`${name} must be a number of at most ${MAX_DELAY_MS} ms, about 24 days.`);
+  if (ms !== undefined && !(ms <= LONGEST_TIMER_MS)) {
+    throw invalid(`${name} must be a number of at most ${LONGEST_TIMER_MS} ms, about 24 days.`);
   }
 }
 

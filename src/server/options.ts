@@ -1,9 +1,16 @@
 import type { ActionContext } from 'genkit';
 import type { StreamManager } from 'genkit/beta';
 import type { ContextProvider } from 'genkit/context';
-import { MAX_DELAY_MS } from '../client/signals.ts';
 import { invalidArgument } from '../errors.ts';
-import { unknownOption } from '../option-names.ts';
+import {
+  checkOptions,
+  isBoolean,
+  isFunction,
+  isSignal,
+  isTimerMs,
+  isWhole,
+  type OptionCheck,
+} from '../store/check-options.ts';
 
 const MIB = 1024 * 1024;
 
@@ -95,128 +102,81 @@ export interface ResumableSettings {
   streamOwner: ((context: ActionContext) => unknown) | undefined;
 }
 
-const OPTION_NAMES = [
-  'context',
-  'contextReadsInput',
-  'anonymous',
-  'basePath',
-  'maxBodyBytes',
-  'bodyTimeoutMs',
-  'maxDepth',
-  'maxValues',
-  'timeoutMs',
-  'maxUnreadChars',
-  'readTimeoutMs',
-  'streamManager',
-  'reconnectWithinMs',
-  'streamOwner',
-  'stopSignal',
-] as const satisfies (keyof AgentServerOptions)[];
+const OWNER = 'Serving agents';
+
+const CHECKS: Readonly<Record<keyof AgentServerOptions, OptionCheck>> = {
+  context: isFunction,
+  contextReadsInput: isBoolean,
+  anonymous: isBoolean,
+  basePath: (value) => (typeof value === 'string' && /^(\/|$)/.test(value) ? undefined : 'a path that starts with "/"'),
+  maxBodyBytes: isWhole(1),
+  bodyTimeoutMs: isTimerMs(1),
+  maxDepth: isWhole(1),
+  maxValues: isWhole(1),
+  timeoutMs: isTimerMs(1),
+  maxUnreadChars: isWhole(1),
+  readTimeoutMs: isTimerMs(1),
+  streamManager: isStreamManager,
+  reconnectWithinMs: (value) => (value === false ? undefined : isTimerMs(1)(value)),
+  streamOwner: isFunction,
+  stopSignal: isSignal,
+};
 
 /** @throws `INVALID_ARGUMENT` when an option is unknown or invalid, or when neither `context` nor `anonymous` is given. */
 export function readOptions(options: AgentServerOptions): ServerSettings {
-  if (typeof options !== 'object' || options === null) {
-    throw invalidArgument('Serving agents needs options: pass "context" or "anonymous: true".');
-  }
-  for (const name of Object.keys(options)) {
-    if (!OPTION_NAMES.includes(name as (typeof OPTION_NAMES)[number])) {
-      throw invalidArgument(unknownOption('Serving agents', name, OPTION_NAMES));
-    }
+  checkOptions(OWNER, options, CHECKS);
+  const { contextReadsInput = false, basePath = '' } = options ?? {};
+  const context = readContext(options);
+  if (contextReadsInput && options.context === undefined) {
+    throw invalidArgument(`${OWNER}: contextReadsInput needs a context.`);
   }
   return {
-    context: readContext(options),
-    contextReadsInput: readContextReadsInput(options),
-    basePath: readBasePath(options.basePath),
-    maxBodyBytes: readCount('maxBodyBytes', options.maxBodyBytes) ?? 4 * MIB,
-    bodyTimeoutMs: readDelay('bodyTimeoutMs', options.bodyTimeoutMs) ?? 30_000,
-    maxDepth: readCount('maxDepth', options.maxDepth) ?? 100,
-    maxValues: readCount('maxValues', options.maxValues) ?? 100_000,
-    timeoutMs: readDelay('timeoutMs', options.timeoutMs),
-    maxUnreadChars: readCount('maxUnreadChars', options.maxUnreadChars) ?? 16 * MIB,
-    readTimeoutMs: readDelay('readTimeoutMs', options.readTimeoutMs) ?? 30_000,
+    context,
+    contextReadsInput,
+    basePath: basePath.replace(/\/+$/, ''),
+    maxBodyBytes: options.maxBodyBytes ?? 4 * MIB,
+    bodyTimeoutMs: options.bodyTimeoutMs ?? 30_000,
+    maxDepth: options.maxDepth ?? 100,
+    maxValues: options.maxValues ?? 100_000,
+    timeoutMs: options.timeoutMs,
+    maxUnreadChars: options.maxUnreadChars ?? 16 * MIB,
+    readTimeoutMs: options.readTimeoutMs ?? 30_000,
     resumable: readResumable(options),
-    stopSignal: readSignal(options.stopSignal),
+    stopSignal: options.stopSignal,
   };
 }
 
-function readResumable({
-  streamManager,
-  reconnectWithinMs,
-  streamOwner,
-}: AgentServerOptions): ResumableSettings | undefined {
-  if (streamManager === undefined) {
-    if (reconnectWithinMs !== undefined || streamOwner !== undefined) {
-      throw invalidArgument('The options "reconnectWithinMs" and "streamOwner" need a "streamManager".');
-    }
-    return undefined;
-  }
-  if (typeof streamManager?.open !== 'function' || typeof streamManager.subscribe !== 'function') {
-    throw invalidArgument(
-      'The option "streamManager" must be a stream manager, for example Genkit\'s InMemoryStreamManager.',
-    );
-  }
-  if (streamOwner !== undefined && typeof streamOwner !== 'function') {
-    throw invalidArgument('The option "streamOwner" must be a function.');
-  }
-  const graceMs =
-    reconnectWithinMs === false ? Infinity : (readDelay('reconnectWithinMs', reconnectWithinMs) ?? 30_000);
-  return { streamManager, reconnectWithinMs: graceMs, streamOwner };
-}
-
-function readSignal(signal: AbortSignal | undefined): AbortSignal | undefined {
-  if (signal !== undefined && typeof signal?.addEventListener !== 'function') {
-    throw invalidArgument('The option "stopSignal" must be the signal of an AbortController.');
-  }
-  return signal;
-}
-
-function readContext({ context, anonymous }: AgentServerOptions): ContextProvider {
-  if (anonymous !== undefined && typeof anonymous !== 'boolean') {
-    throw invalidArgument('The option "anonymous" must be true or false.');
-  }
+function readContext({ context, anonymous }: AgentServerOptions = {}): ContextProvider {
   if (context === undefined && !anonymous) {
     throw invalidArgument(
-      'Serving agents needs authentication: pass "context", a function that returns the context of a request ' +
+      `${OWNER} needs authentication: pass "context", a function that returns the context of a request ` +
         'or throws (for example Genkit\'s apiKey()), or "anonymous: true" to serve every caller.',
     );
   }
   if (context !== undefined && anonymous) {
-    throw invalidArgument('Pass either "context" or "anonymous: true", not both.');
-  }
-  if (context !== undefined && typeof context !== 'function') {
-    throw invalidArgument('The option "context" must be a function.');
+    throw invalidArgument(`${OWNER}: pass either "context" or "anonymous: true", not both.`);
   }
   return context ?? (() => ({}));
 }
 
-function readContextReadsInput({ context, contextReadsInput = false }: AgentServerOptions): boolean {
-  if (typeof contextReadsInput !== 'boolean') {
-    throw invalidArgument('The option "contextReadsInput" must be true or false.');
+function readResumable(options: AgentServerOptions): ResumableSettings | undefined {
+  const { streamManager, reconnectWithinMs = 30_000, streamOwner } = options;
+  if (streamManager) {
+    return {
+      streamManager,
+      reconnectWithinMs: reconnectWithinMs === false ? Infinity : reconnectWithinMs,
+      streamOwner,
+    };
   }
-  if (contextReadsInput && context === undefined) {
-    throw invalidArgument('The option "contextReadsInput" needs a "context".');
+  if (options.reconnectWithinMs !== undefined || streamOwner !== undefined) {
+    throw invalidArgument(`${OWNER}: reconnectWithinMs and streamOwner need a streamManager.`);
   }
-  return contextReadsInput;
+  return undefined;
 }
 
-function readBasePath(basePath = ''): string {
-  if (typeof basePath !== 'string' || (basePath !== '' && !basePath.startsWith('/'))) {
-    throw invalidArgument('The option "basePath" must be a path that starts with "/".');
-  }
-  return basePath.replace(/\/+$/, '');
-}
-
-function readDelay(name: keyof AgentServerOptions, value: number | undefined): number | undefined {
-  const delay = readCount(name, value);
-  if (delay !== undefined && delay > MAX_DELAY_MS) {
-    throw invalidArgument(`The option "${name}" must be at most ${MAX_DELAY_MS} ms, about 24 days.`);
-  }
-  return delay;
-}
-
-function readCount(name: keyof AgentServerOptions, value: number | undefined): number | undefined {
-  if (value !== undefined && !(Number.isSafeInteger(value) && value > 0)) {
-    throw invalidArgument(`The option "${name}" must be a whole number above 0.`);
-  }
-  return value;
+function isStreamManager(value: unknown): string | undefined {
+  const { open, subscribe } = (value ?? {}) as { [K in keyof StreamManager]?: unknown };
+  return typeof open === 'function' && typeof subscribe === 'function'
+    ? undefined
+    : "a stream manager, for example Genkit's InMemoryStreamManager";
 }

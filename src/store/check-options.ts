@@ -1,7 +1,9 @@
 import { invalidArgument } from '../errors.ts';
-import { unknownOption } from '../option-names.ts';
+import { LONGEST_TIMER_MS, unknownOption } from '../option-names.ts';
 import type { RecordStore } from './contract.ts';
 import type { Encryption } from './encryption/encryption.ts';
+
+export { LONGEST_TIMER_MS };
 
 /** Checks the value of an option. Returns a description of valid values for the error message; `undefined` if the value is valid. */
 export type OptionCheck = (value: unknown) => string | undefined;
@@ -86,9 +88,6 @@ export function isWhole(least: number, most = Infinity): OptionCheck {
       ? undefined
       : `a whole number ${range}`;
 }
-
-/** The longest time for a Node timer. A longer timer would fire at once. */
-export const LONGEST_TIMER_MS = 2_147_483_647;
 
 /** Milliseconds for a timer. */
 export function isTimerMs(least: number): OptionCheck {

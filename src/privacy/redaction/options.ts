@@ -1,5 +1,5 @@
 import { invalidArgument } from '../../errors.ts';
-import { checkOptions, isBoolean, isOneOf, LONGEST_TIMER_MS, type OptionCheck } from '../../store/check-options.ts';
+import { checkOptions, isBoolean, isOneOf, isTimerMs, type OptionCheck } from '../../store/check-options.ts';
 import type { PrivacyRule } from '../rules/types.ts';
 import { namingErrors } from './run-rules.ts';
 
@@ -45,10 +45,7 @@ export function checkRedacting(owner: string, options: RedactingOptions): Redact
     except: isTexts,
     beforeModel: isBoolean,
     onFailure: isOneOf('refuse', 'write'),
-    timeoutMs: (value) =>
-      typeof value === 'number' && value > 0 && value <= LONGEST_TIMER_MS
-        ? undefined
-        : `a number above 0, up to ${LONGEST_TIMER_MS}`,
+    timeoutMs: isTimerMs(1),
   });
   if (!options?.rules) throw invalidArgument(`${owner} needs rules: rules: piiRules().`);
   return {

@@ -71,5 +71,5 @@ describe.each(ourServers)('a server that is shut down ($name)', ({ serve }) => {
 test('what is no signal is refused as the option stopSignal', () => {
   const { agent } = halting();
   const options = { anonymous: true, stopSignal: 'soon' as unknown as AbortSignal };
-  expect(() => agentRouter([agent], options)).toThrow('"stopSignal" must be the signal of an AbortController');
+  expect(() => agentRouter([agent], options)).toThrow('stopSignal must be an AbortSignal');
 });
