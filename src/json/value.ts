@@ -65,6 +65,19 @@ export function stringifyJson(value: unknown): string {
 }
 
 /**
+ * JSON text with sorted members: the same for equal values, whatever the order of their members.
+ *
+ * @param replace As in `JSON.stringify`.
+ */
+export function canonicalJson(value: unknown, replace?: (name: string, member: unknown) => unknown): string {
+  return JSON.stringify(value, (name, given: unknown) => {
+    const member = replace ? replace(name, given) : given;
+    if (typeof member !== 'object' || member === null || Array.isArray(member)) return member;
+    return Object.fromEntries(Object.entries(member).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  });
+}
+
+/**
  * Reads JSON text. Keys such as `__proto__` become own members like any other.
  *
  * @throws SyntaxError when `text` is not JSON.

@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { SessionState } from 'genkit/beta';
 import { AgentInitError, invalidArgument } from '../../errors.ts';
+import { canonicalJson } from '../../json/value.ts';
 
 /** A secret of at least 16 bytes. */
 export type SigningKey = string | Uint8Array;
@@ -49,17 +50,7 @@ export class StateSigner {
 
   #hmac(state: SessionState, key: SigningKey): Buffer {
     // Includes the agent's name, because another agent may have the same key.
-    return createHmac('sha256', key)
-      .update(JSON.stringify([this.#agentName, sorted(state)]))
-      .digest();
+    const text = canonicalJson([this.#agentName, state]);
+    return createHmac('sha256', key).update(text).digest();
   }
-}
-
-/** The state as plain JSON whose text does not depend on the order of members. */
-function sorted(state: SessionState): unknown {
-  return JSON.parse(JSON.stringify(state), (_, value: unknown) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-    // The object around the list tells an object's members from an array.
-    return { members: Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)) };
-  });
 }

@@ -173,7 +173,7 @@ export class SessionCompactions {
     const { failure } = this.#chain;
     if (failure && failure.notBefore > this.#now() && this.#range(this.logOf(turn.messages))) {
       const time = new Date(failure.notBefore).toISOString();
-      throw new Error(`Its last summary failed; it is tried again after ${time}.`);
+      throw new Error(`The last summary failed; it is made again after ${time}.`);
     }
     return hasMade;
   }
@@ -305,14 +305,15 @@ export class SessionCompactions {
       const text = transcript(previous, messages);
       const request = { previous, messages, text, maxTokens };
       const ask = async (abortSignal: AbortSignal) => summarizer({ ...request, abortSignal });
-      const answer: unknown = await withinTime('It', timeoutMs, undefined, ask);
+      const answer: unknown = await withinTime('The summarizer', timeoutMs, undefined, ask);
       const summary = (typeof answer === 'string' ? { text: answer } : (answer ?? {})) as Summarized;
       // An answer that can't be used costs tokens, too.
       this.#unwritten = sumUsage([this.#unwritten, summary.usage]);
-      if (typeof summary.text !== 'string' || summary.text.trim() === '') throw new Error('It answered no text.');
+      if (typeof summary.text !== 'string' || summary.text.trim() === '')
+        throw new Error('The summarizer returned no text.');
       if (UNFINISHED.has(summary.finishReason)) {
         throw new Error(
-          `Its answer is not whole: finishReason is '${summary.finishReason}'. Raise maxTokens of summarize if it is 'length'.`,
+          `The summary is incomplete: finishReason is '${summary.finishReason}'. Raise maxTokens of summarize if it is 'length'.`,
         );
       }
       return summary;

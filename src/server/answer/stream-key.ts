@@ -1,5 +1,6 @@
 import type { ActionContext } from 'genkit';
 import { isPlain } from '../../json/fault.ts';
+import { canonicalJson } from '../../json/value.ts';
 
 /** Members of a context that change with each sign-in and do not identify the caller. */
 const RENEWED = new Set(['rawToken', 'iat', 'exp', 'nbf', 'jti', 'auth_time', 'instanceIdToken', 'firebaseApp']);
@@ -22,34 +23,19 @@ export function describeOwner(context: ActionContext, streamOwner?: (context: Ac
   return canonical(owner, () => true);
 }
 
-/** A value as JSON, its members sorted. */
 function canonical(value: unknown, counts: (name: string) => boolean): string {
-  if (typeof value !== 'object' || value === null) {
-    return primitive(value);
-  }
-  if (Array.isArray(value)) {
-    return `[${value.map((item) => canonical(item, counts)).join(',')}]`;
-  }
-  if ('toJSON' in value && typeof value.toJSON === 'function') {
-    return canonical(value.toJSON(), counts);
-  }
-  // The JSON of an object that is not plain may not contain its identity.
-  if (!isPlain(value)) {
-    throw new TypeError('The context holds an object that is not plain.');
-  }
-  const members = Object.entries(value)
-    .filter(([name, member]) => counts(name) && member !== undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, member]) => `${JSON.stringify(name)}:${canonical(member, counts)}`);
-  return `{${members.join(',')}}`;
-}
-
-function primitive(value: unknown): string {
-  const text = JSON.stringify(value) as string | undefined;
-  if (text === undefined) {
-    throw new TypeError(`The context holds a ${typeof value}.`);
-  }
-  return text;
+  return canonicalJson(value, (name, member) => {
+    if (!counts(name)) return undefined;
+    // The JSON of an object that is not plain may not contain its identity.
+    if (typeof member === 'object' && member !== null && !isPlain(member)) {
+      throw new TypeError('The context holds an object that is not plain.');
+    }
+    const isLost = typeof member === 'function' || typeof member === 'symbol';
+    if (isLost || (Array.isArray(member) && member.includes(undefined))) {
+      throw new TypeError('The context holds a value that JSON does not have.');
+    }
+    return member;
+  });
 }
 
 /**

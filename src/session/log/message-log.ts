@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { MessageData } from 'genkit';
+import { canonicalJson } from '../../json/value.ts';
 import { isWaiting } from '../tool-requests.ts';
 
 /** Counts the messages that were read, for tests: to hash them, to count their tokens, or to write them. */
@@ -56,6 +57,7 @@ const EMPTY_HASH = createHash('sha256').digest('hex');
 
 function next(hash: string, { role, content }: MessageData): string {
   meter.messages++;
+  // A store may return members in another order than they were saved in.
   return createHash('sha256').update(hash).update(canonicalJson({ role, content })).digest('hex');
 }
 
@@ -73,12 +75,4 @@ function turnStartsOf(messages: readonly MessageData[]): number[] {
     if (role === 'user' || i === 0) starts.push(i);
   });
   return starts;
-}
-
-/** JSON text with sorted members: a store may return members in another order than they were saved in. */
-function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, member: unknown) => {
-    if (typeof member !== 'object' || member === null || Array.isArray(member)) return member;
-    return Object.fromEntries(Object.entries(member).toSorted(([a], [b]) => (a < b ? -1 : 1)));
-  });
 }

@@ -60,7 +60,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a failed summary is taken for an empty one',
     file: 'compaction/session-compactions.ts',
-    find: "throw new Error('It answered no text.')",
+    find: "throw new Error('The summarizer returned no text.')",
     replace: "return { text: ' ' }",
   },
   {
