@@ -3,6 +3,7 @@ import { logger } from 'genkit/logging';
 import { causeOf, keepCause } from '../client/error-cause.ts';
 import { safeSentence } from '../error-status.ts';
 import { addressTo, describeThrown, markedAudience, type Audience } from '../errors.ts';
+import { isMembers } from '../json/fault.ts';
 import { copyJson } from '../json/value.ts';
 import type { RuntimeError } from '../session/turn.ts';
 
@@ -42,7 +43,7 @@ export function loggedError(error: RuntimeError, what: string): RuntimeError {
   const errorId = globalThis.crypto.randomUUID();
   const cause = causeOf(error);
   logger.error(`${what} failed (errorId ${errorId}). ${describeThrown(cause ?? error.message)}`);
-  const known = isObject(details) && !Array.isArray(details) ? details : details !== undefined && { details };
+  const known = isMembers(details) ? details : details !== undefined && { details };
   const logged = addressTo(markedAudience(error) ?? 'operator', { ...error, details: { ...known, errorId } });
   return keepCause(Object.defineProperty(logged, LOGGED, { value: true }), cause);
 }
@@ -60,7 +61,7 @@ export function storedError(error: RuntimeError): RuntimeError {
 
 /** Whether the log has the error of this record. False for a record that was stored and read again. */
 export function isLogged(record: unknown): boolean {
-  return isObject(record) && LOGGED in record;
+  return isMembers(record) && LOGGED in record;
 }
 
 function isForClients(error: RuntimeError): boolean {
@@ -86,17 +87,17 @@ export function audienceOf(thrown: unknown): Audience {
 
 /** True for the details of Genkit's schema validation errors: the schema and its violations. */
 function isValidation(details: unknown): boolean {
-  return isObject(details) && Array.isArray(details['errors']) && details['schema'] !== undefined;
+  return isMembers(details) && Array.isArray(details['errors']) && details['schema'] !== undefined;
 }
 
 /** The status of a thrown value. */
 export function statusOf(thrown: unknown): Exclude<StatusName, 'OK'> {
-  const status = StatusNameSchema.safeParse(isObject(thrown) ? thrown['status'] : undefined);
+  const status = StatusNameSchema.safeParse(isMembers(thrown) ? thrown['status'] : undefined);
   return status.success && status.data !== 'OK' ? status.data : 'INTERNAL';
 }
 
 function describe(thrown: unknown): RuntimeError {
-  const details = isObject(thrown) ? detailsOf(thrown) : undefined;
+  const details = isMembers(thrown) ? detailsOf(thrown) : undefined;
   return {
     status: statusOf(thrown),
     message: cut(messageOf(thrown)),
@@ -106,7 +107,7 @@ function describe(thrown: unknown): RuntimeError {
 
 function messageOf(thrown: unknown): string {
   if (typeof thrown === 'string' && thrown !== '') return thrown;
-  if (isObject(thrown)) {
+  if (isMembers(thrown)) {
     // A GenkitError's `message` begins with its status, which is reported separately.
     for (const text of [thrown['originalMessage'], thrown['message']]) {
       if (typeof text === 'string' && text !== '') return text;
@@ -119,7 +120,7 @@ function messageOf(thrown: unknown): string {
 function detailsOf(thrown: Record<string, unknown>): unknown {
   const given = thrown['detail'] ?? thrown['details'];
   if (given === undefined || given === null) return undefined;
-  const meant = isObject(given) && !Array.isArray(given) ? withoutInternals(given) : given;
+  const meant = isMembers(given) ? publicDetails(given) : given;
   if (meant === undefined) return undefined;
   try {
     return copyJson(meant);
@@ -128,13 +129,9 @@ function detailsOf(thrown: Record<string, unknown>): unknown {
   }
 }
 
-function withoutInternals(details: Record<string, unknown>): Record<string, unknown> | undefined {
+function publicDetails(details: Record<string, unknown>): Record<string, unknown> | undefined {
   const entries = Object.entries(details).filter(([name]) => !INTERNAL_DETAILS.has(name));
   return entries.length > 0 ? Object.fromEntries(entries) : undefined;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }
 
 function cut(message: string): string {

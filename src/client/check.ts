@@ -1,5 +1,5 @@
 import { unknownOption } from '../option-names.ts';
-import { shorten } from '../json/fault.ts';
+import { isMembers, shorten } from '../json/fault.ts';
 import { copyPlain } from '../json/plain.ts';
 import { AgentError, invalid } from './errors.ts';
 import type { AgentInit, AgentInput, SnapshotLookup, TurnOptions } from './types.ts';
@@ -35,7 +35,7 @@ export function checkNames(owner: string, options: unknown, names: object, what 
   if (options === undefined) {
     return;
   }
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+  if (!isMembers(options)) {
     throw invalid(`${owner} takes ${what}, not ${kindOf(options)}.`);
   }
   const unknown = Object.keys(options).find((name) => !Object.hasOwn(names, name));

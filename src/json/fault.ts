@@ -44,6 +44,21 @@ export function isPlain(value: object): boolean {
   return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
+/** Whether a value is an object, and no array. */
+export function isMembers(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Whether a value is a plain object, and no array. */
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return isMembers(value) && isPlain(value);
+}
+
+/** The object with these members; for a value that has none, an object without members. */
+export function membersOf(value: unknown): Record<string, unknown> {
+  return isMembers(value) ? value : {};
+}
+
 /**
  * Finds the first value in `value`, in document order, that JSON cannot represent. The fast walks only detect that there
  * is one; this slow walk tracks the path and the ancestors for the message.

@@ -84,7 +84,7 @@ class Walk {
 }
 
 /** Two names can be replaced by the same text, for example two spellings of an address. Both members are kept. */
-function freeName(members: object, name: string): string {
+export function freeName(members: object, name: string): string {
   let free = name;
   for (let copy = 2; Object.hasOwn(members, free); copy++) free = `${name} (${copy})`;
   return free;

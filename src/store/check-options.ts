@@ -1,4 +1,5 @@
 import { invalidArgument } from '../errors.ts';
+import { isMembers } from '../json/fault.ts';
 import { LONGEST_TIMER_MS, unknownOption } from '../option-names.ts';
 import type { RecordStore } from './contract.ts';
 import type { Encryption } from './encryption/encryption.ts';
@@ -37,7 +38,7 @@ export const isTime: OptionCheck = (value) => {
 
 export const isFunction: OptionCheck = (value) => (typeof value === 'function' ? undefined : 'a function');
 
-export const isObject: OptionCheck = (value) => (isPlain(value) ? undefined : 'an object');
+export const isObject: OptionCheck = (value) => (isMembers(value) ? undefined : 'an object');
 
 export const isSignal: OptionCheck = (value) =>
   typeof (value as Partial<AbortSignal> | null)?.throwIfAborted === 'function' ? undefined : 'an AbortSignal';
@@ -50,10 +51,6 @@ export const isActionArgument: OptionCheck = (value) => {
     ? undefined
     : 'a Genkit action, a reference to one, or its name';
 };
-
-function isPlain(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** Accepts a store that keeps session records. */
 export const isRecordStore: OptionCheck = (value) => {
@@ -110,7 +107,7 @@ export function checkOptions(
   checks: Readonly<Record<string, OptionCheck>>,
 ): void {
   if (options === undefined) return;
-  if (!isPlain(options)) throw invalidArgument(`${owner}: options must be an object.`);
+  if (!isMembers(options)) throw invalidArgument(`${owner}: options must be an object.`);
   for (const [name, value] of Object.entries(options)) {
     const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
     if (!check) throw invalidArgument(unknownOption(owner, name, Object.keys(checks)));

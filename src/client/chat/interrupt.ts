@@ -1,3 +1,4 @@
+import { isMembers } from '../../json/fault.ts';
 import { toolRequestsOf } from './parts.ts';
 import type { AgentInterrupt, MessageData, ToolRequestPart, ToolResponsePart } from '../types.ts';
 
@@ -15,11 +16,12 @@ export function interruptsOf(message: MessageData | undefined): AgentInterrupt[]
 function toInterrupt(part: ToolRequestPart): AgentInterrupt {
   const { name, ref, input } = part.toolRequest;
   const address = { name, ...(ref !== undefined && { ref }) };
+  // `true` marks a tool that interrupted without a question.
   const question: unknown = part.metadata?.['interrupt'];
   return {
     ...address,
     input,
-    ...(isObject(question) && { question }),
+    ...(isMembers(question) && { question }),
     respond: (output, metadata): ToolResponsePart => ({
       toolResponse: { ...address, output },
       metadata: { interruptResponse: metadata ?? true },
@@ -29,9 +31,4 @@ function toInterrupt(part: ToolRequestPart): AgentInterrupt {
       metadata: { resumed: metadata ?? true },
     }),
   };
-}
-
-/** `true` marks a tool that interrupted without a question. */
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }

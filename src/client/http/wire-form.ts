@@ -1,14 +1,15 @@
 /** Checks a value of a response. Only members that the client reads are checked: a server may send others. `null` counts as missing. */
+import { isMembers } from '../../json/fault.ts';
 import type { AgentOutput, SessionSnapshot, SnapshotStatus } from '../types.ts';
 
 type Check = (value: unknown) => boolean;
 
 const isText: Check = (value) => typeof value === 'string';
 const isPart: Check = (value) =>
-  hasForm(value, { text: isText, reasoning: isText, media: isObject, toolRequest: isObject });
+  hasForm(value, { text: isText, reasoning: isText, media: isMembers, toolRequest: isMembers });
 const isMessage: Check = (value) =>
   hasForm(value, { content: isListOf(isPart) }) && (value as { content?: unknown }).content != null;
-const isArtifact: Check = (value) => hasForm(value, { name: isText, parts: isListOf(isObject) });
+const isArtifact: Check = (value) => hasForm(value, { name: isText, parts: isListOf(isMembers) });
 const isState: Check = (value) =>
   hasForm(value, { sessionId: isText, messages: isListOf(isMessage), artifacts: isListOf(isArtifact) });
 
@@ -31,14 +32,10 @@ export function isAborted(value: unknown): value is { status?: SnapshotStatus } 
 
 function hasForm(value: unknown, members: Record<string, Check>): boolean {
   return (
-    isObject(value) && Object.entries(members).every(([name, isRight]) => value[name] == null || isRight(value[name]))
+    isMembers(value) && Object.entries(members).every(([name, isRight]) => value[name] == null || isRight(value[name]))
   );
 }
 
 function isListOf(isElement: Check): Check {
   return (list) => Array.isArray(list) && list.every(isElement);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,5 @@
 import type { GenerationUsage } from 'genkit';
-import type { Json } from '../../json/value.ts';
+import { isMembers } from '../../json/fault.ts';
 
 /** The kind of the session records that hold compactions. */
 export const COMPACTION_KIND = 'compaction';
@@ -75,27 +75,23 @@ export function withRecord(chain: Chain, record: CompactionRecord): Chain {
 
 /** Parses a chain. A value that is no chain of version 1 gives an empty chain, so its summaries are made again. */
 export function parseChain(value: unknown): Chain {
-  if (!isObject(value) || value['version'] !== 1 || !Array.isArray(value['records'])) return EMPTY_CHAIN;
+  if (!isMembers(value) || value['version'] !== 1 || !Array.isArray(value['records'])) return EMPTY_CHAIN;
   const { records, usage, lease, failure } = value as { [K in keyof Chain]?: unknown };
   return {
     version: 1,
     records: (records as unknown[]).filter(isRecord),
-    ...(isObject(usage) && { usage }),
-    ...(isObject(lease) &&
+    ...(isMembers(usage) && { usage }),
+    ...(isMembers(lease) &&
       typeof lease['owner'] === 'string' &&
       typeof lease['until'] === 'number' && { lease: lease as unknown as Lease }),
-    ...(isObject(failure) &&
+    ...(isMembers(failure) &&
       typeof failure['attempts'] === 'number' &&
       typeof failure['notBefore'] === 'number' && { failure: failure as unknown as NonNullable<Chain['failure']> }),
   };
 }
 
 function isRecord(value: unknown): value is CompactionRecord {
-  if (!isObject(value)) return false;
+  if (!isMembers(value)) return false;
   const { from, to, sha256, text } = value;
   return Number.isInteger(from) && Number.isInteger(to) && typeof sha256 === 'string' && typeof text === 'string';
-}
-
-function isObject(value: unknown): value is { readonly [member: string]: Json } {
-  return typeof value === 'object' && value !== null;
 }

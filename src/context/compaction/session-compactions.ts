@@ -277,7 +277,7 @@ export class SessionCompactions {
       plan.overlapTurns === 0 ? range.from : (earlier.at(-plan.overlapTurns) ?? earlier[0] ?? range.from);
     const messages = log.messages.slice(previous ? readFrom : 0, range.to);
     const asked = await this.#ask(turn.summarizer, previous?.text, messages);
-    const text = cut(asked.text, plan.maxTokens, countText);
+    const text = cutToTokens(asked.text, plan.maxTokens, countText);
     const usage = sumUsage([asked.usage]);
     const record: CompactionRecord = {
       from: range.from,
@@ -402,7 +402,7 @@ function turnsBetween(log: MessageLog, from: number, to: number): number[] {
 }
 
 /** Cuts the text to at most `maxTokens`. */
-function cut(text: string, maxTokens: number, countText: (text: string) => number): string {
+function cutToTokens(text: string, maxTokens: number, countText: (text: string) => number): string {
   // A token has 16 characters at most, so a text with more than that for each token is cut before it is counted.
   let shorter = beginning(text, Math.min(maxTokens * 16, MOST_CHARACTERS));
   for (let tokens = countText(shorter); tokens > maxTokens; tokens = countText(shorter)) {

@@ -46,14 +46,14 @@ function define(registry: Registry): ReadArtifact {
       const session = getAsyncContext().getStore<Session>(CURRENT_SESSION);
       const artifacts = session ? viewOf(session).artifacts : [];
       const found = artifacts.find((artifact) => artifact.name === name);
-      if (found) return found.parts.map(textOf).join('\n');
+      if (found) return found.parts.map(partText).join('\n');
       const names = artifacts.flatMap((artifact) => artifact.name ?? []);
       return names.length > 0 ? `There is no such artifact. There are: ${names.join(', ')}.` : 'There is no artifact.';
     },
   );
 }
 
-function textOf(part: Part): string {
+function partText(part: Part): string {
   if (part.text !== undefined) return part.text;
   if (part.data !== undefined) return JSON.stringify(part.data);
   return part.media ? `[media: ${part.media.contentType ?? 'of an unknown type'}]` : '[a part that is no text]';

@@ -1,5 +1,6 @@
 import type { ActionContext, GenkitError } from 'genkit';
 import { invalidArgument } from '../../errors.ts';
+import { membersOf } from '../../json/fault.ts';
 import { sessionOf } from '../../snapshot/snapshot.ts';
 import type { ScopeId, SnapshotStore } from '../../store/contract.ts';
 import { isFunction } from '../../store/check-options.ts';
@@ -198,8 +199,4 @@ function namesIn(...values: unknown[]): Partial<Access> {
     ...(context && { context }),
     ...(ids.length > 0 && { scopes: ids }),
   };
-}
-
-function membersOf(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }

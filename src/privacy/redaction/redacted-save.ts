@@ -2,7 +2,7 @@ import type { GenkitError } from 'genkit';
 import type { SessionSnapshotInput, SessionState, SnapshotMutator } from 'genkit/beta';
 import { logger } from 'genkit/logging';
 import { describeThrown } from '../../errors.ts';
-import { findFault, isPlain } from '../../json/fault.ts';
+import { findFault, isPlainObject } from '../../json/fault.ts';
 import { copyJson } from '../../json/value.ts';
 import { isWaiting } from '../../session/tool-requests.ts';
 import { reserveSnapshotId } from '../../snapshot/ids.ts';
@@ -268,13 +268,9 @@ export class RedactedSave<S> {
 const REFUSALS: ReadonlySet<string> = new Set(['ABORTED', 'FAILED_PRECONDITION', 'INVALID_ARGUMENT']);
 
 function isSnapshotLike(answer: unknown): answer is SessionSnapshotInput {
-  if (!isMembers(answer)) return false;
+  if (!isPlainObject(answer)) return false;
   const { state } = answer as { state?: unknown };
-  return state === undefined || isMembers(state);
-}
-
-function isMembers(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && isPlain(value);
+  return state === undefined || isPlainObject(state);
 }
 
 function redactRecord(
@@ -284,6 +280,6 @@ function redactRecord(
 ): ScopeRecord | undefined {
   const before = copyJson(record);
   const answer = change(record);
-  if (!isMembers(answer) || findFault(answer)) return answer;
+  if (!isPlainObject(answer) || findFault(answer)) return answer;
   return redaction.apply({ record: before }, { record: copyJson(answer) }).record;
 }

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { invalidArgument } from '../../errors.ts';
 import { countSame } from '../../json/count-same.ts';
+import { isMembers } from '../../json/fault.ts';
 import { freeze } from '../../json/immutable.ts';
 import { formatPointer } from '../../json/pointer.ts';
+import { freeName } from '../../json/replace-texts.ts';
 import { isOwn, setMember, stringifyJson } from '../../json/value.ts';
 import { isPromise } from '../rules/find.ts';
 import { mayBeJson } from '../rules/json-text.ts';
@@ -314,17 +316,6 @@ function placeOf(path: Path): string {
   const [name = ''] = path;
   if (!/^[a-z]{1,20}$/i.test(name)) return 'a new member';
   return `'${formatPointer(isWhole(path) ? path : [name])}'`;
-}
-
-function isMembers(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Two names can have one placeholder. Both members are kept. */
-function freeName(members: object, name: string): string {
-  let free = name;
-  for (let copy = 2; isOwn(members, free); copy++) free = `${name} (${copy})`;
-  return free;
 }
 
 type Answer = ReturnType<PrivacyRule['find']>;

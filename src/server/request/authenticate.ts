@@ -1,6 +1,6 @@
 import type { ActionContext } from 'genkit';
 import type { RequestData } from 'genkit/context';
-import { isPlain } from '../../json/fault.ts';
+import { isPlainObject } from '../../json/fault.ts';
 import { withinTime } from '../../store/parts/within-time.ts';
 import type { IncomingCall } from './call.ts';
 import type { ServerSettings } from '../options.ts';
@@ -21,7 +21,7 @@ export async function authenticate(
   const tooSlow = () =>
     new Refusal(504, 'DEADLINE_EXCEEDED', `The "context" function did not answer within ${timeoutMs} ms.`);
   const context = await withinTime(tooSlow, timeoutMs, undefined, async (): Promise<unknown> => provider(request));
-  if (typeof context !== 'object' || context === null || Array.isArray(context) || !isPlain(context)) {
+  if (!isPlainObject(context)) {
     // A forgotten `return` must not authenticate a caller.
     throw new Error(
       `The option "context" returned ${describe(context)}, so the request was refused. Return a plain object ` +

@@ -1,3 +1,4 @@
+import { isMembers } from '../../json/fault.ts';
 import { withinTime } from '../../store/parts/within-time.ts';
 import type { IncomingCall } from './call.ts';
 import type { ServerSettings } from '../options.ts';
@@ -21,10 +22,10 @@ export async function readBody(call: IncomingCall, settings: ServerSettings): Pr
   const text = 'parsed' in call.body ? textOfParsed(call.body.parsed) : await readText(call, call.body, settings);
   mustBeWithin(settings, text);
   const body = parse(text);
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+  if (!isMembers(body)) {
     throw badRequest('The body must be a JSON object, {"data": ..., "init": ...}.');
   }
-  const { data, init = {} } = body as { data?: unknown; init?: unknown };
+  const { data, init = {} } = body;
   return { text, data, init };
 }
 

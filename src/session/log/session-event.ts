@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { MessageSchema } from 'genkit';
 import type { MessageData } from 'genkit/beta';
 import { invalidArgument } from '../../errors.ts';
-import { isPlain } from '../../json/fault.ts';
+import { isPlainObject } from '../../json/fault.ts';
 import { jsonBytes } from '../../json/size.ts';
 import { copyJson, JsonValueError, setMember, type Json } from '../../json/value.ts';
 import { parseStateKey } from '../state/state-keys.ts';
@@ -108,7 +108,7 @@ function assertContent(content: MessageData): void {
 
 /** A copy of a delta without its `temp:` keys. */
 function lasting(delta: unknown, rules: StateRules): { [key: string]: Json } {
-  if (typeof delta !== 'object' || delta === null || Array.isArray(delta) || !isPlain(delta)) {
+  if (!isPlainObject(delta)) {
     throw invalidArgument("An event's actions.stateDelta must be an object of keys and their new values.");
   }
   const kept: { [key: string]: Json } = {};

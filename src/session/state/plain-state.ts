@@ -1,5 +1,5 @@
 import { addressTo, failedPrecondition, quote } from '../../errors.ts';
-import { isPlain } from '../../json/fault.ts';
+import { isPlainObject } from '../../json/fault.ts';
 import type { ScopeRecord } from '../../store/contract.ts';
 import { parseStateKey } from './state-keys.ts';
 
@@ -33,9 +33,7 @@ export class PlainMembers {
   /** The members, shared: read them synchronously. `undefined` when the custom state is not a map. */
   get view(): object | undefined {
     const custom = this.#plain.get();
-    return typeof custom === 'object' && custom !== null && !Array.isArray(custom) && isPlain(custom)
-      ? custom
-      : undefined;
+    return isPlainObject(custom) ? custom : undefined;
   }
 
   /** The custom state has keys, or may get some. */

@@ -1,4 +1,5 @@
 import { invalidArgument } from '../../errors.ts';
+import { isMembers } from '../../json/fault.ts';
 import { copyJson, type Json } from '../../json/value.ts';
 import type { ScopeChange, ScopeRecord } from '../../store/contract.ts';
 import type { PlainState } from './plain-state.ts';
@@ -41,11 +42,11 @@ export function draftState(
   delta: unknown,
   { owner, limits }: { owner: SessionOwner | undefined; limits: StateLimits | undefined },
 ): StateDraft {
-  if (typeof delta !== 'object' || delta === null || Array.isArray(delta)) {
+  if (!isMembers(delta)) {
     throw invalidArgument("A state must be an object of keys and values; shared keys begin with 'user:' or 'app:'.");
   }
   const { state, plain } = open(parts, owner, limits);
-  for (const [key, value] of Object.entries(delta)) {
+  for (const [key, value] of Object.entries(delta as ScopeRecord)) {
     if (value !== undefined && parseStateKey(key).scope !== 'temp') state.set(key, value);
   }
   return { plain: plain.get(), state: state.toObject(), scopes: scopeChangesOf(state) };

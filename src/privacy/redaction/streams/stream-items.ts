@@ -1,3 +1,4 @@
+import { membersOf } from '../../../json/fault.ts';
 import { formatPointer } from '../../../json/pointer.ts';
 
 /** A text of an item that may continue in the next items. */
@@ -120,8 +121,4 @@ function messageOf(item: StreamItem): MessageChunk | undefined {
   const { role, index, content } = isOfAgent ? membersOf(value['modelChunk']) : value;
   if (!Array.isArray(content)) return undefined;
   return { role, index, content, path: isOfAgent ? [...path, 'modelChunk'] : path };
-}
-
-function membersOf(value: unknown): Members {
-  return typeof value === 'object' && value !== null ? (value as Members) : {};
 }
