@@ -1,12 +1,8 @@
 import { GenkitError, type StatusName } from 'genkit';
+import { logger } from 'genkit/logging';
+import { isKind, KIND } from './error-kind.ts';
 
-/**
- * The package ships as ES modules and as CommonJS, so one process can hold two copies of these classes. `instanceof` tells the copies
- * apart, this marker does not.
- */
-const KIND = Symbol.for('genkitx-agents.error-kind');
-
-/** Registered too: the server may be of the other copy than the runtime. */
+/** Registered, like {@link KIND}: the server may be of the other copy of the package than the runtime. */
 const AUDIENCE = Symbol.for('genkitx-agents.error-audience');
 
 /**
@@ -16,22 +12,19 @@ const AUDIENCE = Symbol.for('genkitx-agents.error-audience');
  */
 export type Audience = 'user' | 'caller' | 'status' | 'operator';
 
-/** Marks an error, or the record of one, with its audience. The mark is in no JSON: a record that was stored and read again has none. */
+/** Marks an error, or the record of one, with its audience. JSON does not contain the mark, so a record that is read back
+ * from a store has no audience. */
 export function addressTo<T extends object>(audience: Audience, error: T): T {
   return Object.defineProperty(error, AUDIENCE, { value: audience, configurable: true });
 }
 
 /** The mark that {@link addressTo} left; `undefined` without one. */
 export function markedAudience(error: unknown): Audience | undefined {
-  return typeof error === 'object' && error !== null ? (error as { [AUDIENCE]?: Audience })[AUDIENCE] : undefined;
-}
-
-function isKind(error: unknown, kind: string): boolean {
-  return typeof error === 'object' && error !== null && (error as { [KIND]?: unknown })[KIND] === kind;
+  return (error as { [AUDIENCE]?: Audience } | null | undefined)?.[AUDIENCE];
 }
 
 /**
- * A save named the leaf it expected, and the session has another one by now (status `ABORTED`): another turn came first.
+ * The session's leaf is not the one that the save expected (status `ABORTED`): another turn was saved first.
  * Read the session again and repeat the turn, or branch by resuming from the `snapshotId`.
  *
  * @example
@@ -224,7 +217,17 @@ export function errorMessage(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : describeThrown(thrown);
 }
 
-/** Whatever was thrown, for the log: an error with its stack and those of its causes. Never throws, though what was thrown may. */
+/** Logs a sentence about what failed, and the error. */
+export function logError(sentence: string, thrown: unknown): void {
+  logger.error(`${sentence} ${describeThrown(thrown)}`);
+}
+
+/** Like {@link logError}, for a failure that is made up for. */
+export function logWarning(sentence: string, thrown: unknown): void {
+  logger.warn(`${sentence} ${describeThrown(thrown)}`);
+}
+
+/** Describes a thrown value for the log: an error with its stack and its causes. Never throws, even if reading the value throws. */
 export function describeThrown(thrown: unknown): string {
   try {
     const described: string[] = [];

@@ -8,5 +8,5 @@ export function keepCause<T extends object>(record: T, cause: unknown): T {
 
 /** Returns the value that {@link keepCause} attached; `undefined` for a record that was stored or sent over HTTP. */
 export function causeOf(record: unknown): unknown {
-  return typeof record === 'object' && record !== null ? (record as { [CAUSE]?: unknown })[CAUSE] : undefined;
+  return (record as { [CAUSE]?: unknown } | null | undefined)?.[CAUSE];
 }

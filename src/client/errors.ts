@@ -1,11 +1,6 @@
+import { isKind, KIND } from '../error-kind.ts';
 import { isErrorStatus, type ErrorStatus } from '../error-status.ts';
 import type { AgentResponse } from './types.ts';
-
-/**
- * The package ships as ES modules and as CommonJS, so one process can have two copies of this class. `instanceof` knows the errors of one
- * copy only; this marker is the same in both.
- */
-const KIND = Symbol.for('genkitx-agents.error-kind');
 
 /** The members of an {@link AgentError}. */
 export interface AgentErrorOptions<State = unknown> {
@@ -71,7 +66,7 @@ export class AgentError<State = unknown> extends Error {
 
   /** Recognises the errors of every copy of the package. */
   static isInstance(error: unknown): error is AgentError {
-    return typeof error === 'object' && error !== null && (error as { [KIND]?: unknown })[KIND] === 'AgentError';
+    return isKind(error, 'AgentError');
   }
 }
 

@@ -1,9 +1,9 @@
+import { isKind, KIND } from '../error-kind.ts';
 import { formatPointer } from './pointer.ts';
 
 /** How many containers may enclose a value, including the outermost. Limits the recursion of every walk in this folder. */
 export const MAX_DEPTH = 2000;
 
-const MARK = Symbol.for('genkitx-agents.JsonValueError');
 const LONGEST_SHOWN_PATH = 200;
 
 /** A value that JSON cannot hold. */
@@ -15,7 +15,7 @@ export class JsonValueError extends Error {
   /** The reason, and what to store instead. */
   readonly reason: string;
   /** @internal */
-  readonly [MARK] = true;
+  readonly [KIND] = 'JsonValueError';
 
   constructor(path: string, reason: string) {
     super(`Not a JSON value ${path === '' ? 'at the root' : `at "${shorten(path)}"`}: ${reason}.`);
@@ -25,7 +25,7 @@ export class JsonValueError extends Error {
 
   /** Like `instanceof`, but also true for errors of another copy of this package in the process. */
   static isInstance(error: unknown): error is JsonValueError {
-    return typeof error === 'object' && error !== null && MARK in error;
+    return isKind(error, 'JsonValueError');
   }
 }
 

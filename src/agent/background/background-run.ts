@@ -1,7 +1,6 @@
 import type { GenerationUsage } from 'genkit';
 import type { AgentOutput, MessageData, SessionState } from 'genkit/beta';
-import { logger } from 'genkit/logging';
-import { AgentInitError, describeThrown } from '../../errors.ts';
+import { AgentInitError, logWarning } from '../../errors.ts';
 import type { TurnOutcome } from '../../session/turn.ts';
 import type { Session } from '../../session/session.ts';
 import { takeUsage, usageOf } from '../../session/usage.ts';
@@ -153,8 +152,9 @@ export class BackgroundRun<State> {
       for (const { snapshotId } of this.#turns)
         isLeft = (await commits.writer.letGo(snapshotId, this.#usageOf(snapshotId))) || isLeft;
     } catch (error) {
-      logger.warn(
-        `A run of agent '${agent.name}' could not be handed over; another process can take it over when its lease expires. ${describeThrown(error)}`,
+      logWarning(
+        `A run of agent '${agent.name}' could not be handed over; another process can take it over when its lease expires.`,
+        error,
       );
     }
     scope.abort();

@@ -1,6 +1,5 @@
 import type { GenerationUsage } from 'genkit';
-import { logger } from 'genkit/logging';
-import { describeThrown } from '../../errors.ts';
+import { logWarning } from '../../errors.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import type { SnapshotWriter } from '../save/snapshot-writer.ts';
 
@@ -32,9 +31,7 @@ export function startLeaseRenewal<State>(run: LeasedRun<State>): () => void {
     isRenewing = true;
     renewLease(run)
       .catch((error: unknown) => {
-        logger.warn(
-          `A heartbeat of agent '${name}' could not be stored; it will be tried again. ${describeThrown(error)}`,
-        );
+        logWarning(`A heartbeat of agent '${name}' could not be stored; it will be tried again.`, error);
       })
       .finally(() => (isRenewing = false));
   }, background.heartbeatIntervalMs);

@@ -1,7 +1,6 @@
 import { GenkitError } from 'genkit';
 import type { SessionSnapshot } from 'genkit/beta';
-import { logger } from 'genkit/logging';
-import { addressTo, describeThrown, notFound, quote } from '../../errors.ts';
+import { addressTo, logError, notFound, quote } from '../../errors.ts';
 import { listAllSnapshots } from '../../store/list/items-of.ts';
 import { sessionOf, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import type { SnapshotLookup, SnapshotStore } from '../../store/contract.ts';
@@ -67,7 +66,7 @@ async function withOffer<State>(
       ? `No snapshot before it can be read either: ${otherwise}.`
       : `Resume from snapshot ${quote(healthySnapshotId)}, the nearest before it that can be read.`;
   const message = `${damage} ${advice}`;
-  logger.error(`${message} ${describeThrown(error)}`);
+  logError(message, error);
   const detail = healthySnapshotId && { detail: { healthySnapshotId } };
   const offer = new GenkitError({ status: 'DATA_LOSS', message, ...detail });
   // It contains only ids that the caller named, and a snapshot that the caller may read.

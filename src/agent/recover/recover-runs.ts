@@ -2,7 +2,7 @@ import { runWithContext } from '@genkit-ai/core';
 import type { ActionContext } from 'genkit';
 import { logger } from 'genkit/logging';
 import { runInNewSpan, SPAN_TYPE_ATTR } from 'genkit/tracing';
-import { describeThrown, quote } from '../../errors.ts';
+import { logError, quote } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import type { SnapshotStore } from '../../store/contract.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
@@ -112,7 +112,7 @@ async function collect(
       } catch (error) {
         hasFailed = true;
         // A run that cannot be read or written must not stop the others.
-        logger.error(`The run of snapshot ${quote(snapshotId)} could not be taken over. ${describeThrown(error)}`);
+        logError(`The run of snapshot ${quote(snapshotId)} could not be taken over.`, error);
       }
     }
   }
@@ -160,8 +160,6 @@ async function continueInBackground({ agent, fn }: DefinedAgent, run: TakenRun<u
     await (queue === undefined ? go() : agent.turns.run(queue, go));
   } catch (error) {
     const last = run.open.at(-1)!.snapshotId;
-    logger.error(
-      `A run of agent '${name}' that was taken over (snapshot ${quote(last)}) could not be continued. ${describeThrown(error)}`,
-    );
+    logError(`A run of agent '${name}' that was taken over (snapshot ${quote(last)}) could not be continued.`, error);
   }
 }

@@ -1,6 +1,6 @@
 import type { ActionContext } from 'genkit';
 import { logger } from 'genkit/logging';
-import { describeThrown } from '../../errors.ts';
+import { logWarning } from '../../errors.ts';
 import type { DefinedAgent } from '../defined-agents.ts';
 import { isLeaving } from '../background/hand-over.ts';
 import { contextFor } from '../registry.ts';
@@ -78,7 +78,7 @@ class RecoveryTimer {
         if (!hasFailed && hasSessions && known === this.#agents.length) this.#since.set(tenant, now - SLACK * longest);
       }
     } catch (error) {
-      logger.warn(`Looking for runs to take over failed; it will be tried again. ${describeThrown(error)}`);
+      logWarning('Looking for runs to take over failed; it will be tried again.', error);
     }
     this.#schedule(this.#leaseMs);
   }

@@ -1,7 +1,6 @@
 import type { ActionContext } from 'genkit';
 import type { SessionSnapshot, SessionStore } from 'genkit/beta';
-import { logger } from 'genkit/logging';
-import { describeThrown, failedPrecondition, quote } from '../../errors.ts';
+import { failedPrecondition, logWarning, quote } from '../../errors.ts';
 import { reserveSnapshotId } from '../../snapshot/ids.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 
@@ -101,9 +100,7 @@ export class ResumeClaim<State> {
     try {
       await write(this.#request, (found) => (found?.owner === this.#owner ? null : undefined));
     } catch (error) {
-      logger.warn(
-        `The claim on an interrupt could not be released; it expires with its lease. ${describeThrown(error)}`,
-      );
+      logWarning('The claim on an interrupt could not be released; it expires with its lease.', error);
     }
   }
 

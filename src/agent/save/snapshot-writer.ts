@@ -7,8 +7,7 @@ import type {
   SessionStore,
   SnapshotMutator,
 } from 'genkit/beta';
-import { logger } from 'genkit/logging';
-import { describeThrown, failedPrecondition, quote, SessionConflictError } from '../../errors.ts';
+import { failedPrecondition, logError, quote, SessionConflictError } from '../../errors.ts';
 import { addedTo, type SnapshotLog } from '../../session/log/session-log.ts';
 import type { Waits } from '../../session/tool-requests.ts';
 import type { UsageField } from '../../session/usage.ts';
@@ -246,7 +245,7 @@ export class SnapshotWriter<State> {
         });
         return saved !== null || (known.isOurs && known.status === status);
       } catch (error) {
-        logger.error(`Snapshot ${quote(snapshotId)} could not be saved as ${status}. ${describeThrown(error)}`);
+        logError(`Snapshot ${quote(snapshotId)} could not be saved as ${status}.`, error);
         return undefined;
       }
     });

@@ -1,10 +1,9 @@
 import type { AgentResult } from '@genkit-ai/ai';
 import type { GenerationUsage } from 'genkit';
 import type { AgentInit, MessageData, SessionState } from 'genkit/beta';
-import { logger } from 'genkit/logging';
 import { textOf, VALUE_MARK } from '../../client/chat/parts.ts';
 import type { AgentOutput } from '../../client/types.ts';
-import { describeThrown } from '../../errors.ts';
+import { logError } from '../../errors.ts';
 import { copyJson, jsonEqual } from '../../json/value.ts';
 import { dataOf } from '../../session/session.ts';
 import type { RuntimeError, TurnOutcome } from '../../session/turn.ts';
@@ -123,7 +122,7 @@ function projected<State>(
     return { artifacts: seen.artifacts, message: reply && lastSeen(seen, reply, before) };
   } catch (error) {
     // The turn is saved anyway.
-    logger.error(`A reply was withheld because it could not be projected for the client. ${describeThrown(error)}`);
+    logError('A reply was withheld because it could not be projected for the client.', error);
     return {};
   }
 }

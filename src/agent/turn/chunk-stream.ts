@@ -1,6 +1,5 @@
 import type { AgentFinishReason, AgentStreamChunk, Artifact, ClientTransform } from 'genkit/beta';
-import { logger } from 'genkit/logging';
-import { describeThrown } from '../../errors.ts';
+import { logError } from '../../errors.ts';
 import { copyJson } from '../../json/value.ts';
 import type { Session } from '../../session/session.ts';
 import { CustomPatches } from './custom-patches.ts';
@@ -82,9 +81,7 @@ export class ChunkStream<State> {
     try {
       return project();
     } catch (error) {
-      logger.error(
-        `A stream chunk was not sent because its ${what} could not be projected for the client. ${describeThrown(error)}`,
-      );
+      logError(`A stream chunk was not sent because its ${what} could not be projected for the client.`, error);
       return undefined;
     }
   }

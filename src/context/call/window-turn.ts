@@ -1,8 +1,7 @@
 import { generate } from '@genkit-ai/ai';
 import type { GenerateResponseData, GenerationUsage } from 'genkit';
-import { logger } from 'genkit/logging';
 import { runInNewSpan, setCustomMetadataAttributes } from 'genkit/tracing';
-import { ContextOverflowError, describeThrown, quote } from '../../errors.ts';
+import { ContextOverflowError, logError, logWarning, quote } from '../../errors.ts';
 import { notify } from '../../store/parts/notify.ts';
 import { withinTime } from '../../store/parts/within-time.ts';
 import { warnNotCompacted } from '../../session/compaction-request.ts';
@@ -76,9 +75,7 @@ export class WindowTurn implements TurnWindow {
       compactions.turnEnded({ messages, snapshotId, summarizer, isForced });
       await compactions.settled();
     });
-    await upload.catch((error: unknown) => {
-      logger.error(`The work of a context window after a turn failed. ${describeThrown(error)}`);
-    });
+    await upload.catch((error: unknown) => logError('The work of a context window after a turn failed.', error));
   }
 
   /** The names of the artifacts. Read for each call, because a tool may have added one. */
@@ -130,8 +127,9 @@ export class WindowTurn implements TurnWindow {
     } catch (error) {
       this.#hasRead = true;
       const session = quote(this.#scope.sessionId ?? '');
-      logger.warn(
-        `The summaries of session ${session} could not be read; the turn goes on without. ${describeThrown(error)}`,
+      logWarning(
+        `The summaries of session ${session} could not be read; the turn continues without the summaries.`,
+        error,
       );
       return false;
     }

@@ -1,7 +1,6 @@
 import type { ActionContext } from 'genkit';
 import type { Registry } from 'genkit/registry';
-import { logger } from 'genkit/logging';
-import { describeThrown, invalidArgument, quote } from '../../errors.ts';
+import { invalidArgument, logWarning, quote } from '../../errors.ts';
 import { isTerminal } from '../../snapshot/status.ts';
 import type { PageOptions, SessionSummary } from '../../store/contract.ts';
 import { checkOptions, isFunction, isObject, isWhole } from '../../store/check-options.ts';
@@ -89,7 +88,7 @@ export async function compactIdle(
         if (await compactOne(window, agent, context, summary)) result.compacted++;
       } catch (error) {
         result.failed++;
-        logger.warn(`Session ${quote(summary.sessionId)} was not compacted. ${describeThrown(error)}`);
+        logWarning(`Session ${quote(summary.sessionId)} was not compacted.`, error);
       }
       options.onProgress?.({ ...result });
     }

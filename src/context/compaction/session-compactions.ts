@@ -1,6 +1,5 @@
 import type { ActionContext, GenerationUsage, MessageData } from 'genkit';
-import { logger } from 'genkit/logging';
-import { describeThrown, isAborted, quote } from '../../errors.ts';
+import { isAborted, logWarning, quote } from '../../errors.ts';
 import { sumUsage } from '../../store/list/session-summary.ts';
 import type { RecordStore, SessionRecord } from '../../store/contract.ts';
 import { MessageLog } from '../../session/log/message-log.ts';
@@ -173,7 +172,7 @@ export class SessionCompactions {
     const { failure } = this.#chain;
     if (failure && failure.notBefore > this.#now() && this.#range(this.logOf(turn.messages))) {
       const time = new Date(failure.notBefore).toISOString();
-      throw new Error(`The last summary failed; it is made again after ${time}.`);
+      throw new Error(`The last summary failed; it is tried again after ${time}.`);
     }
     return hasMade;
   }
@@ -199,7 +198,7 @@ export class SessionCompactions {
     else {
       this.#begin(turn).catch((error: unknown) => {
         const session = `Session ${quote(this.#options.sessionId)}`;
-        logger.warn(`${session} was not compacted; it is tried again later. ${describeThrown(error)}`);
+        logWarning(`${session} was not compacted; it is tried again later.`, error);
       });
     }
   }

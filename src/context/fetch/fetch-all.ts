@@ -1,6 +1,5 @@
 import { runInNewSpan, setCustomMetadataAttributes } from 'genkit/tracing';
-import { logger } from 'genkit/logging';
-import { describeThrown } from '../../errors.ts';
+import { logWarning } from '../../errors.ts';
 import { withinTime } from '../../store/parts/within-time.ts';
 import type { Fetched } from '../prepare/assemble.ts';
 import { Omissions } from '../prepare/sections.ts';
@@ -56,7 +55,7 @@ async function fetchOne(
     return { section, maxTokens, place: isFixed ? 'before-history' : 'before-prompt', items, omissions };
   } catch (error) {
     if (error === TOO_LATE || signal?.aborted) return without('deadline');
-    logger.warn(`The source of the section '${section}' failed; the turn goes on without. ${describeThrown(error)}`);
+    logWarning(`The source of the section '${section}' failed; the turn continues without this section.`, error);
     return without('failed');
   }
 }

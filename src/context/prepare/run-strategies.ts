@@ -1,6 +1,6 @@
 import type { MessageData } from 'genkit';
 import { logger } from 'genkit/logging';
-import { describeThrown } from '../../errors.ts';
+import { logError } from '../../errors.ts';
 import { logRejection } from '../../store/parts/notify.ts';
 import type { History, HistoryItem, HistoryStrategy, StrategyTools, Summary } from '../types.ts';
 
@@ -20,9 +20,7 @@ export function applyStrategies(
         logger.error(failure);
         logRejection(after, failure);
       } catch (error) {
-        logger.error(
-          `History strategy ${i + 1} of a context window threw; the turn goes on without it. ${describeThrown(error)}`,
-        );
+        logError(`History strategy ${i + 1} of a context window threw; the turn goes on without it.`, error);
       }
       return before;
     },

@@ -1,3 +1,4 @@
+import { isKind, KIND } from '../../error-kind.ts';
 import { shorten } from '../fault.ts';
 import type { JsonPatch } from './diff.ts';
 import { parsePointer } from '../pointer.ts';
@@ -14,8 +15,6 @@ export interface ApplyOptions {
 
 const DEFAULT_MAX_COPIED_BYTES = 16 * 1024 * 1024;
 
-const MARK = Symbol.for('genkitx-agents.PatchError');
-
 /** A patch that is malformed or does not apply to the document. No part of it has been applied. */
 export class PatchError extends Error {
   /** `PatchError`. */
@@ -27,7 +26,7 @@ export class PatchError extends Error {
   /** The reason. */
   readonly reason: string;
   /** @internal */
-  readonly [MARK] = true;
+  readonly [KIND] = 'PatchError';
 
   constructor(index: number, path: string, reason: string) {
     super(index < 0 ? `Bad patch: ${reason}.` : `Bad patch operation ${index} at "${shorten(path)}": ${reason}.`);
@@ -38,7 +37,7 @@ export class PatchError extends Error {
 
   /** Like `instanceof`, but also true for errors of another copy of this package in the process. */
   static isInstance(error: unknown): error is PatchError {
-    return typeof error === 'object' && error !== null && MARK in error;
+    return isKind(error, 'PatchError');
   }
 }
 

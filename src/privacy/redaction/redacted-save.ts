@@ -1,7 +1,6 @@
 import type { GenkitError } from 'genkit';
 import type { SessionSnapshotInput, SessionState, SnapshotMutator } from 'genkit/beta';
-import { logger } from 'genkit/logging';
-import { describeThrown } from '../../errors.ts';
+import { logWarning } from '../../errors.ts';
 import { findFault, isPlainObject } from '../../json/fault.ts';
 import { copyJson } from '../../json/value.ts';
 import { isWaiting } from '../../session/tool-requests.ts';
@@ -239,9 +238,7 @@ export class RedactedSave<S> {
     const sessionId = this.#sessionId;
     if (sessionId === undefined || this.#current) return;
     await this.#sessions.forgetUnsaved({ sessionId, context: this.#options.context }).catch((error: unknown) => {
-      logger.warn(
-        `The numbers of a session that was not saved could not be removed; prune removes them. ${describeThrown(error)}`,
-      );
+      logWarning('The numbers of a session that was not saved could not be removed; prune removes them.', error);
     });
   }
 

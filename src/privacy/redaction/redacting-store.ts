@@ -1,7 +1,6 @@
 import type { GenerateRequest } from 'genkit';
 import type { SessionState, SnapshotMutator } from 'genkit/beta';
-import { logger } from 'genkit/logging';
-import { describeThrown, failedPrecondition, invalidArgument } from '../../errors.ts';
+import { failedPrecondition, invalidArgument, logError } from '../../errors.ts';
 import { thaw } from '../../json/immutable.ts';
 import { copyJson } from '../../json/value.ts';
 import { handOut } from '../../snapshot/hand-out.ts';
@@ -145,9 +144,7 @@ class RedactingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore, Ch
         // Keeps the order: a snapshot after a sealed one waits until that one is opened.
         const next = Promise.resolve(opening)
           .then(async () => notify(await this.#open(stored, options)))
-          .catch((error: unknown) => {
-            logger.error(`A watched snapshot could not be opened. ${describeThrown(error)}`);
-          })
+          .catch((error: unknown) => logError('A watched snapshot could not be opened.', error))
           .finally(() => {
             if (opening === next) opening = undefined;
           });

@@ -1,6 +1,5 @@
 import { createHash, hkdfSync, randomUUID } from 'node:crypto';
-import { logger } from 'genkit/logging';
-import { dataLoss, describeThrown, failedPrecondition, quote } from '../../errors.ts';
+import { dataLoss, failedPrecondition, logWarning, quote } from '../../errors.ts';
 import type { JsonPatch } from '../../json/patch/diff.ts';
 import { parseJson } from '../../json/value.ts';
 import type { RecordStore } from '../../store/contract.ts';
@@ -93,8 +92,9 @@ export class Seals {
         await this.#store.writeRecord({ ...placeOf(owner), key: record, value: undefined });
       }
     } catch (error) {
-      logger.warn(
-        `A sealed value of session ${quote(owner.sessionId)} could not be removed; it is encrypted, and goes with the session. ${describeThrown(error)}`,
+      logWarning(
+        `A sealed value of session ${quote(owner.sessionId)} could not be removed; it is encrypted, and goes with the session.`,
+        error,
       );
     }
   }

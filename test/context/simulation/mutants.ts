@@ -18,7 +18,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     what: 'a summary is cut in the middle',
     file: 'compaction/session-compactions.ts',
-    find: 'cut(asked.text, plan.maxTokens, countText)',
+    find: 'cutToTokens(asked.text, plan.maxTokens, countText)',
     replace: 'asked.text.slice(0, asked.text.length / 2)',
   },
   {

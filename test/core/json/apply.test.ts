@@ -3,6 +3,7 @@ import { applyPatch as applyPatchOfClient } from '../../../src/client/apply-unch
 import { applyPatch, applyShared, PatchError } from '../../../src/json/patch/apply-checked.ts';
 import { diff, type JsonPatch, type JsonPatchOperation } from '../../../src/json/patch/diff.ts';
 import { copyJson, jsonEqual, JsonValueError, MAX_DEPTH, parseJson, stringifyJson } from '../../../src/json/value.ts';
+import { KIND } from '../../../src/error-kind.ts';
 import { deepFreeze, fromDeepStack, nestedArrays, nestedObjects } from './generate.ts';
 
 type Apply = typeof applyPatch<unknown>;
@@ -247,7 +248,7 @@ describe.each(WAYS)('%s', (_, apply) => {
 
   test('makes errors that another copy of the package recognises', () => {
     const error = refusalOf(() => apply({}, [{ op: 'remove', path: '/a' }]));
-    const elsewhere = Object.assign(new Error('x'), { [Symbol.for('genkitx-agents.PatchError')]: true });
+    const elsewhere = Object.assign(new Error('x'), { [KIND]: 'PatchError' });
     expect([error, elsewhere, new Error('x'), null].map((it) => PatchError.isInstance(it))).toEqual([
       true,
       true,

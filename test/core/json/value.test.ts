@@ -9,6 +9,7 @@ import {
   parseJson,
   stringifyJson,
 } from '../../../src/json/value.ts';
+import { KIND } from '../../../src/error-kind.ts';
 import { define, fromDeepStack, HOSTILE_KEYS, nestedArrays, nestedObjects } from './generate.ts';
 
 function withMember(key: string, value: unknown): Record<string, unknown> {
@@ -165,7 +166,7 @@ describe('copyJson', () => {
 
   test('makes errors that another copy of the package recognises', () => {
     const error = errorOf(() => copyJson(1n));
-    const elsewhere = Object.assign(new Error('x'), { [Symbol.for('genkitx-agents.JsonValueError')]: true });
+    const elsewhere = Object.assign(new Error('x'), { [KIND]: 'JsonValueError' });
     expect([error, elsewhere, new Error('x'), null].map((it) => JsonValueError.isInstance(it))).toEqual([
       true,
       true,
