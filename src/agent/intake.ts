@@ -1,3 +1,4 @@
+import { setImmediate as nextMacrotask } from 'node:timers/promises';
 import type { AgentInput } from 'genkit/beta';
 import { reserveSnapshotId } from '../snapshot/ids.ts';
 
@@ -120,9 +121,7 @@ export class Intake implements AsyncIterable<AgentInput> {
 
   /** Inputs that the caller sent together with the detach request arrive within a macrotask. */
   async #readWhatWasSent(inputs: AsyncIterator<AgentInput>): Promise<void> {
-    const nothing = new Promise<undefined>((resolve) => {
-      setImmediate(resolve, undefined);
-    });
+    const nothing = nextMacrotask(undefined);
     try {
       for (;;) {
         const next = await Promise.race([inputs.next(), nothing]);

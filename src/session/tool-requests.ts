@@ -1,9 +1,17 @@
-import type { MessageData, SessionSnapshot, ToolRequestPart, ToolResponsePart } from 'genkit/beta';
+import type { MessageData, Part, SessionSnapshot, ToolRequestPart, ToolResponsePart } from 'genkit/beta';
 import { jsonEqual } from '../json/value.ts';
+
+export function isToolRequest(part: Part): part is ToolRequestPart {
+  return part.toolRequest !== undefined;
+}
+
+export function isToolResponse(part: Part): part is ToolResponsePart {
+  return part.toolResponse !== undefined;
+}
 
 /** Whether the message has tool requests that wait for an answer. */
 export function isWaiting(message: MessageData | undefined): boolean {
-  return message?.role === 'model' && message.content.some((part) => part.toolRequest !== undefined);
+  return message?.role === 'model' && message.content.some(isToolRequest);
 }
 
 /** Whether the message has tool requests that interrupted their turn. An answered request is no longer an interrupt. */
@@ -28,7 +36,7 @@ export function withResponses(messages: MessageData[]): MessageData[] {
   if (!messages.some(isOpen)) return messages;
   return messages.flatMap((message, i) => {
     if (!isOpen(message, i)) return message;
-    const requests = message.content.filter((part): part is ToolRequestPart => part.toolRequest !== undefined);
+    const requests = message.content.filter(isToolRequest);
     return [message, { role: 'tool', content: requests.map(missingResponse) } satisfies MessageData];
   });
 }

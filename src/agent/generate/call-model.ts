@@ -9,7 +9,7 @@ import {
 import type { AgentFinishReason, AgentInput, AgentStreamChunk, MessageData } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import { toJsonSchema } from 'genkit/schema';
-import { withResponses } from '../../session/tool-requests.ts';
+import { isToolRequest, withResponses } from '../../session/tool-requests.ts';
 import type { TurnHandler, TurnResult } from '../../session/turn.ts';
 import { renderWith } from '../../session/state/session-state.ts';
 import { adoptMessages, viewOf, type Session } from '../../session/session.ts';
@@ -296,7 +296,7 @@ function historyOf<State>(session: Session<State>, { message, resume }: AgentInp
 
 /** The chunk with the tool requests that wait for the caller. Genkit's agents send it with the role 'tool'. */
 function interruptChunk(reply: MessageData): AgentStreamChunk {
-  return { modelChunk: { role: 'tool', content: reply.content.filter((part) => part.toolRequest !== undefined) } };
+  return { modelChunk: { role: 'tool', content: reply.content.filter(isToolRequest) } };
 }
 
 /** The agent's prompt. It is looked up on first use, because it may be defined after the agent. */

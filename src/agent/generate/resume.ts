@@ -1,6 +1,7 @@
 import type { AgentInput, MessageData, Part, ResumeOptions, ToolRequestPart, ToolResponsePart } from 'genkit/beta';
 import { invalidArgument } from '../../errors.ts';
 import { jsonEqual } from '../../json/value.ts';
+import { isToolRequest } from '../../session/tool-requests.ts';
 
 type Resume = NonNullable<AgentInput['resume']>;
 
@@ -126,10 +127,6 @@ function responseTo(request: ToolRequestPart, sent: ToolResponsePart): ToolRespo
  */
 function doneResponse({ toolRequest: { name, ref }, metadata }: ToolRequestPart): ToolResponsePart {
   return { toolResponse: { name, ...(ref !== undefined && { ref }), output: metadata?.['pendingOutput'] ?? null } };
-}
-
-function isToolRequest(part: Part): part is ToolRequestPart {
-  return part.toolRequest !== undefined;
 }
 
 function isAbout({ toolRequest }: ToolRequestPart, { name, ref }: Address): boolean {

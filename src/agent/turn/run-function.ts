@@ -1,3 +1,4 @@
+import { setImmediate as nextMacrotask } from 'node:timers/promises';
 import type { AgentResult } from '@genkit-ai/ai';
 import type { AgentOutput, AgentStreamChunk } from 'genkit/beta';
 import { setCustomMetadataAttribute } from 'genkit/tracing';
@@ -88,6 +89,7 @@ async function callFunction<State>(
   const untilSaved = async () => {
     saving = commits.saving;
     isMoreAsked = intake.waiting.length > 0;
+    // An aborted turn ends within microtasks; its end must be reported before the call's.
     await nextMacrotask();
     if (!saving) return;
     await saving;
@@ -130,11 +132,4 @@ function saveRest<State>(
   const restId = background.restId();
   if ((!commits.isBehind && restId === undefined) || (last && last.status !== 'completed')) return undefined;
   return commits.complete(restId ?? reserveSnapshotId(), last);
-}
-
-/** An aborted turn ends within microtasks; its end must be reported before the call's. */
-function nextMacrotask(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }

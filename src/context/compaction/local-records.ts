@@ -1,4 +1,5 @@
 import type { ReadRecordsOptions, RecordStore, SessionRecord, WriteRecordOptions } from '../../store/contract.ts';
+import { LruCache } from '../../store/parts/lru-cache.ts';
 import {
   assertMayWrite,
   byKindAndKey,
@@ -9,9 +10,9 @@ import { contextKey } from './context-key.ts';
 
 const MOST_SESSIONS = 1_000;
 
-/** Keeps session records in this process, for stores that keep none. Only the most recently written sessions are kept. */
+/** Keeps session records in this process, for stores that keep none. Only the most recently used sessions are kept. */
 export class LocalRecords implements RecordStore {
-  readonly #sessions = new Map<string, Map<string, SessionRecord>>();
+  readonly #sessions = new LruCache<Map<string, SessionRecord>>(MOST_SESSIONS);
   #writes = 0;
 
   async readRecords(options: ReadRecordsOptions): Promise<SessionRecord[]> {
@@ -29,10 +30,7 @@ export class LocalRecords implements RecordStore {
     const records = this.#sessions.get(key) ?? new Map<string, SessionRecord>();
     const id = JSON.stringify([write.kind, write.key]);
     assertMayWrite(write, records.get(id)?.revision, () => true);
-    // Moved to the end of the map: the first entry was written longest ago.
-    this.#sessions.delete(key);
-    this.#sessions.set(key, records);
-    if (this.#sessions.size > MOST_SESSIONS) this.#sessions.delete(this.#sessions.keys().next().value!);
+    this.#sessions.set(key, records, 1);
     if (write.value === undefined) {
       records.delete(id);
       return null;

@@ -1,5 +1,6 @@
 import type { MessageData, Part, ToolResponsePart } from 'genkit';
 import { meter } from '../../session/log/message-log.ts';
+import { isToolResponse } from '../../session/tool-requests.ts';
 import { checkOptions, isWhole, type OptionCheck } from '../../store/check-options.ts';
 import type { HistoryStrategy } from '../types.ts';
 
@@ -45,7 +46,7 @@ export function clearToolOutputs(options: ClearToolOutputsOptions): HistoryStrat
   const stubs = new WeakMap<Part, ToolResponsePart>();
   const cleared = (message: MessageData): MessageData => {
     const content = message.content.map((part) => {
-      if (!isResponse(part) || names?.has(part.toolResponse.name) === false) return part;
+      if (!isToolResponse(part) || names?.has(part.toolResponse.name) === false) return part;
       const stub = stubs.get(part) ?? stubOf(part);
       stubs.set(part, stub);
       return stub;
@@ -63,10 +64,6 @@ export function clearToolOutputs(options: ClearToolOutputsOptions): HistoryStrat
     );
     return { ...history, items };
   };
-}
-
-function isResponse(part: Part): part is ToolResponsePart {
-  return part.toolResponse !== undefined;
 }
 
 /** The part with a stub in place of its output; the same part if the stub is not shorter. */

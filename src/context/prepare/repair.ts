@@ -1,5 +1,5 @@
 import type { MessageData, Part, ToolRequestPart, ToolResponsePart } from 'genkit';
-import { missingResponse } from '../../session/tool-requests.ts';
+import { isToolRequest, isToolResponse, missingResponse } from '../../session/tool-requests.ts';
 import type { HistoryItem } from '../types.ts';
 
 /**
@@ -21,7 +21,7 @@ export function completed(kept: readonly HistoryItem[], log: readonly MessageDat
   for (const { position } of kept) {
     let asked = position;
     while (log[asked]?.role === 'tool') asked--;
-    if (!log[asked]?.content.some(isRequest)) continue;
+    if (!log[asked]?.content.some(isToolRequest)) continue;
     add(asked);
     for (let next = asked + 1; log[next]?.role === 'tool'; next++) add(next);
   }
@@ -45,7 +45,7 @@ export function repaired(messages: readonly MessageData[]): MessageData[] {
     const isNeeded = i === messages.length - 1 && sound.at(-1)?.role !== 'user';
     if (message.content.length === 0 && !isNeeded) continue;
     append(sound, message.content.length > 0 ? message : messages[i]!);
-    const requests = message.content.filter(isRequest);
+    const requests = message.content.filter(isToolRequest);
     if (requests.length === 0) continue;
     const answers: MessageData[] = [];
     while (messages[i + 1]?.role === 'tool') answers.push(messages[++i]!);
@@ -67,13 +67,13 @@ function append(messages: MessageData[], message: MessageData): void {
 function withoutStrays(message: MessageData): MessageData {
   const { role, content } = message;
   const isStray = (part: Part) =>
-    isResponse(part) || (isRequest(part) && role !== 'model') || (part.text === '' && !part.metadata);
+    isToolResponse(part) || (isToolRequest(part) && role !== 'model') || (part.text === '' && !part.metadata);
   return content.some(isStray) ? { ...message, content: content.filter((part) => !isStray(part)) } : message;
 }
 
 /** A tool message with one response for each request. */
 function answered(requests: readonly ToolRequestPart[], answers: readonly MessageData[]): MessageData {
-  const responses = answers.flatMap(({ content }) => content).filter(isResponse);
+  const responses = answers.flatMap(({ content }) => content).filter(isToolResponse);
   const open = new Set(responses);
   const content = requests.map((request): ToolResponsePart => {
     const { name, ref } = request.toolRequest;
@@ -84,12 +84,4 @@ function answered(requests: readonly ToolRequestPart[], answers: readonly Messag
   const only = answers.length === 1 ? answers[0]! : undefined;
   const isSound = only?.content.length === content.length && content.every((part) => only.content.includes(part));
   return isSound ? only : { role: 'tool', content };
-}
-
-function isRequest(part: Part): part is ToolRequestPart {
-  return part.toolRequest !== undefined;
-}
-
-function isResponse(part: Part): part is ToolResponsePart {
-  return part.toolResponse !== undefined;
 }

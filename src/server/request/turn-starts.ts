@@ -1,3 +1,5 @@
+import { setImmediate as nextRound } from 'node:timers/promises';
+
 /**
  * Lets turns begin in the order of their requests, one in each round of the event loop.
  *
@@ -9,13 +11,7 @@ export class TurnStarts {
 
   /** Resolves when the caller's turn may begin. */
   next(): Promise<void> {
-    this.#last = this.#last.then(nextRound);
+    this.#last = this.#last.then(() => nextRound());
     return this.#last;
   }
-}
-
-function nextRound(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }
