@@ -2,7 +2,6 @@ import { logger } from 'genkit/logging';
 import { errorMessage, failedPrecondition, notFound, quote, SessionConflictError } from '../../errors.ts';
 import { assertPolicy } from '../../snapshot/retention.ts';
 import {
-  capabilitiesOf,
   keepsRecords,
   type PrunePolicy,
   type RecordStore,
@@ -13,6 +12,7 @@ import {
 import { HOLD_RECORDS } from '../../store/records/session-records.ts';
 import { checkOptions, isBoolean, isFunction, isSignal } from '../../store/check-options.ts';
 import { itemsOf } from '../../store/list/items-of.ts';
+import { assertCapabilities } from '../../store/parts/assert-capabilities.ts';
 import { jsonLines, linesOfSession } from '../../store/migrate/session-lines.ts';
 
 type Context = SessionStoreOptions['context'];
@@ -95,11 +95,7 @@ export async function applyRetention(
     onProgress: isFunction,
     signal: isSignal,
   });
-  const can = capabilitiesOf(store);
-  const missing = (['list', 'delete', 'prune', 'compareLeaf'] as const).filter((one) => !can[one]);
-  if (missing.length > 0) {
-    throw failedPrecondition(`applyRetention needs a store with the capabilities ${missing.join(', ')}.`);
-  }
+  assertCapabilities('applyRetention', store, ['list', 'delete', 'prune', 'compareLeaf']);
   if (typeof policy !== 'function') assertPolicy(policy);
   const { contexts = [undefined] } = options;
   const run = new Retention(store, options);

@@ -2,18 +2,18 @@ import { reserveSnapshotId } from '../../snapshot/ids.ts';
 import {
   keepsRecords,
   keepsScopes,
-  type PageOptions,
   type SessionStoreOptions,
   type SnapshotStore,
   type Unreadable,
 } from '../../store/contract.ts';
-import { erasureSessionOf, hashOfUser, isErasureRecord, noteErasure } from '../../store/records/erasure.ts';
+import { erasureSessionOf, hashOfUser, noteErasure } from '../../store/records/erasure.ts';
 import { isFunction, isSignal } from '../../store/check-options.ts';
 import type { MemoryScopeId } from '../../store/memory/contract.ts';
 import type { UserMemories } from '../../store/memory/user-memories.ts';
 import { reportAccess } from '../audit/auditing.ts';
-import { itemsOf, UnreadableItems } from '../../store/list/items-of.ts';
-import { checkUserCall, isUserMemories, memoryScopesOf, needsCapabilities } from './user-call.ts';
+import { UnreadableItems } from '../../store/list/items-of.ts';
+import { assertCapabilities } from '../../store/parts/assert-capabilities.ts';
+import { checkUserCall, isUserMemories, memoryScopesOf, scopesOfUser } from './user-call.ts';
 
 /** Options of {@link eraseUser}. */
 export interface EraseUserOptions extends SessionStoreOptions {
@@ -81,7 +81,7 @@ const RECORD = { kind: 'erasure', key: 'sessions' } as const;
  */
 export async function eraseUser(store: SnapshotStore, options: EraseUserOptions): Promise<EraseReceipt> {
   checkUserCall('eraseUser', options, { memory: isUserMemories, onProgress: isFunction, signal: isSignal });
-  needsCapabilities('eraseUser', store, ['list', 'details', 'delete']);
+  assertCapabilities('eraseUser', store, ['list', 'details', 'delete']);
   const { userId, context } = options;
   const access = { action: 'erase', operation: 'eraseUser', userId, ...(context && { context }) } as const;
   return reportAccess(store, access, () => new Erasure(store, options).run());
@@ -205,12 +205,10 @@ class Erasure {
   }
 
   async #eraseScopes(): Promise<void> {
-    const { userId, context } = this.#options;
+    const { context } = this.#options;
     const store = this.#store;
     if (!keepsScopes(store)) return;
-    const list = (page: PageOptions) => store.listScopes(page);
-    for await (const scope of itemsOf(list, { context, limit: 1000 }, this.#unreadable)) {
-      if (scope.scope !== 'user' || scope.userId !== userId || isErasureRecord(scope)) continue;
+    for await (const scope of scopesOfUser(store, this.#options, this.#unreadable)) {
       this.#count({ scopes: (await store.deleteScope({ context, scope })) ? 1 : 0 });
     }
   }

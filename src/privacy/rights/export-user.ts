@@ -1,10 +1,10 @@
-import { checkUserCall, isUserMemories, memoryScopesOf, needsCapabilities } from './user-call.ts';
-import { keepsScopes, type PageOptions, type SessionStoreOptions, type SnapshotStore } from '../../store/contract.ts';
-import { isErasureRecord } from '../../store/records/erasure.ts';
+import { checkUserCall, isUserMemories, memoryScopesOf, scopesOfUser } from './user-call.ts';
+import { keepsScopes, type SessionStoreOptions, type SnapshotStore } from '../../store/contract.ts';
 import type { MemoryScopeId } from '../../store/memory/contract.ts';
 import type { UserMemories } from '../../store/memory/user-memories.ts';
 import { noteAccess } from '../audit/auditing.ts';
-import { itemsOf, sessionsOldestFirst, UnreadableItems } from '../../store/list/items-of.ts';
+import { sessionsOldestFirst, UnreadableItems } from '../../store/list/items-of.ts';
+import { assertCapabilities } from '../../store/parts/assert-capabilities.ts';
 import { jsonLines, linesOfSession, unreadableLine, type ExportedLine } from '../../store/migrate/session-lines.ts';
 
 /** Options of {@link exportUser}. */
@@ -31,7 +31,7 @@ export interface ExportUserOptions extends SessionStoreOptions {
  */
 export async function* exportUser(store: SnapshotStore, options: ExportUserOptions): AsyncGenerator<string> {
   checkUserCall('exportUser', options, { memory: isUserMemories });
-  needsCapabilities('exportUser', store, ['list', 'details']);
+  assertCapabilities('exportUser', store, ['list', 'details']);
   const { userId, context } = options;
   const access = { action: 'export', operation: 'exportUser', userId, ...(context && { context }) } as const;
   let isWhole = false;
@@ -60,9 +60,7 @@ async function* linesOfUser(
   const sources = [...seen];
   for (const scope of apps) yield* memoryLines(memory!.exportWaiting({ scope, sources }));
   if (keepsScopes(store)) {
-    const list = (page: PageOptions) => store.listScopes(page);
-    for await (const scope of itemsOf(list, { context, limit: 1000 }, unreadable)) {
-      if (scope.scope !== 'user' || scope.userId !== userId || isErasureRecord(scope)) continue;
+    for await (const scope of scopesOfUser(store, { userId, context }, unreadable)) {
       const reading = store.readScopes({ context, scopes: [scope] });
       yield await reading.then(([values = {}]) => ({ kind: 'scope' as const, scope, values })).catch(unreadableLine);
     }

@@ -1,14 +1,9 @@
-import { failedPrecondition } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
-import {
-  capabilitiesOf,
-  type SessionStoreOptions,
-  type SnapshotStore,
-  type StoreCapabilities,
-} from '../../store/contract.ts';
+import type { PageOptions, ScopeId, ScopeStore, SessionStoreOptions } from '../../store/contract.ts';
+import { isErasureRecord } from '../../store/records/erasure.ts';
 import type { MemoryScopeId } from '../../store/memory/contract.ts';
 import { checkOptions, isObject, type OptionCheck } from '../../store/check-options.ts';
-import type { UnreadableItems } from '../../store/list/items-of.ts';
+import { itemsOf, type UnreadableItems } from '../../store/list/items-of.ts';
 import type { UserMemories } from '../../store/memory/user-memories.ts';
 
 export const isUserMemories: OptionCheck = (value) =>
@@ -41,14 +36,14 @@ export function checkUserCall(
   assertId(options?.userId, 'userId');
 }
 
-/** @throws `FAILED_PRECONDITION` for a store that lacks one of the capabilities. */
-export function needsCapabilities(
-  name: string,
-  store: SnapshotStore,
-  needed: readonly (keyof StoreCapabilities)[],
-): void {
-  const can = capabilitiesOf(store);
-  const missing = needed.filter((one) => !can[one]);
-  if (missing.length > 0)
-    throw failedPrecondition(`${name} needs a store with the capabilities ${missing.join(', ')}.`);
+/** The user's records, of all apps. */
+export async function* scopesOfUser(
+  store: ScopeStore,
+  { userId, context }: SessionStoreOptions & { readonly userId: string },
+  unreadable: UnreadableItems,
+): AsyncGenerator<ScopeId> {
+  const list = (page: PageOptions) => store.listScopes(page);
+  for await (const scope of itemsOf(list, { context, limit: 1000 }, unreadable)) {
+    if (scope.scope === 'user' && scope.userId === userId && !isErasureRecord(scope)) yield scope;
+  }
 }

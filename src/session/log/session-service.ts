@@ -1,6 +1,6 @@
 import { GenkitError } from 'genkit';
 import type { SessionSnapshot, SessionSnapshotInput, SessionStoreOptions } from 'genkit/beta';
-import { addressTo, failedPrecondition, notFound, quote, SessionConflictError } from '../../errors.ts';
+import { addressTo, notFound, quote, SessionConflictError } from '../../errors.ts';
 import { copyJson, type Json } from '../../json/value.ts';
 import { assertId, reserveSnapshotId } from '../../snapshot/ids.ts';
 import {
@@ -11,6 +11,7 @@ import {
   type SnapshotStore,
 } from '../../store/contract.ts';
 import { isAny, checkOptions, isObject, isOneOf } from '../../store/check-options.ts';
+import { assertCapabilities } from '../../store/parts/assert-capabilities.ts';
 import { assertCurrent, checkOwner, snapshotOf } from './next-snapshot.ts';
 import { settleEvent, snapshotIdOf, type SessionEvent, type SessionEventInput } from './session-event.ts';
 import type { SessionOwner } from '../owner.ts';
@@ -82,13 +83,9 @@ export class SessionService {
   /** @throws `FAILED_PRECONDITION` for a store that can't list, delete, or compare the leaf. */
   constructor(store: SnapshotStore, options?: SessionServiceOptions) {
     checkOptions('SessionService', options, { onStale: isOnStale, limits: isObject });
-    const can = capabilitiesOf(store);
-    const missing = (['metadata', 'list', 'delete', 'compareLeaf'] as const).filter((ability) => !can[ability]);
-    if (missing.length > 0) {
-      throw failedPrecondition(`A SessionService needs a store with the capabilities ${missing.join(', ')}.`);
-    }
+    assertCapabilities('A SessionService', store, ['metadata', 'list', 'delete', 'compareLeaf']);
     this.#store = store;
-    this.#isOwned = can.details;
+    this.#isOwned = capabilitiesOf(store).details;
     this.#reader = new SessionReader(store);
     this.#onStale = options?.onStale ?? 'reject';
     this.#rules = new StateRules(options?.limits, {});
