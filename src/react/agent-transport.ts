@@ -103,7 +103,7 @@ export function agentTransport(
     const earlier = messages.slice(0, -1);
     const isAgain = messageId !== undefined || trigger === 'regenerate-message';
     if (earlier.length === 0) {
-      // What is said in place of the first message has no snapshot before it: a session of its own.
+      // A replacement of the first message has no earlier snapshot, so it begins a new session.
       const isThere = isAgain && (await exists(remote, chatId));
       return isThere ? undefined : { sessionId: chatId };
     }

@@ -431,7 +431,7 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     return this.#chat;
   }
 
-  /** The first message is said anew, and has no snapshot before it. */
+  /** The edited message is the first one, so there is no earlier snapshot to branch from. */
   #leaveSession(): void {
     this.#sessionId = undefined;
     this.#hasBegun = false;

@@ -1,4 +1,4 @@
-/** Messages and stream chunks of the AI SDK's `useChat`, as far as they are read and written here. Its own types are assignable to these and the other way round. */
+/** The parts of the AI SDK's types for `useChat` that this package uses. They are compatible with the SDK's types in both directions. */
 import type { AgentInterrupt, AgentSnapshot, MessageData, Part, SessionSnapshot } from '../client/types.ts';
 
 /** A message of `useChat`, as it is read: its own type has more. */

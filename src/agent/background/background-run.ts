@@ -49,7 +49,8 @@ export class BackgroundRun<State> {
   }
 
   /**
-   * Returns the caller's output and lets the turns continue. The output names the snapshot of the last turn: when it is terminal, all are.
+   * Returns the caller's output and lets the turns continue. The output has the snapshot id of the last turn. When that snapshot is
+   * terminal, all turns have ended.
    *
    * @throws AgentInitError `FAILED_PRECONDITION` for an agent without a store.
    */

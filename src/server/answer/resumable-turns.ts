@@ -182,8 +182,8 @@ function lost(cause: unknown): unknown {
 function warnOfLoss(error: unknown): void {
   logger.warn({
     message:
-      'The stream of a turn is not kept: a client that loses its connection can not come back to it. Where the context is not plain JSON, ' +
-      'the option "streamOwner" says whose stream it is.',
+      'The stream of a turn could not be stored, so a client cannot reconnect to it. ' +
+      'If the context is not plain JSON, set "streamOwner".',
     error,
   });
 }
