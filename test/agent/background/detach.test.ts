@@ -15,6 +15,7 @@ import { scriptedModel } from '../../support/scripted-model.ts';
 import { call, deferred, kinds, model, recordingStore, user } from '../support/helpers.ts';
 import { faultTest, type MakeGenkit } from '../support/runtimes.ts';
 import { CHANGING_STORE_KINDS } from '../support/stores.ts';
+import { collect } from '../../support/collect.ts';
 
 /** A prompt agent whose model waits: each call is answered when the test says so. */
 async function setUp(store: SessionStore, options: { background?: object } = {}) {
@@ -318,9 +319,7 @@ describe.each(CHANGING_STORE_KINDS)('detach: on $name', ({ make }) => {
       status: 'completed',
       state: { messages: [user('go'), model('done')], custom: { step: 2 } },
     });
-    const chunks = [];
-    for await (const chunk of stream.stream) chunks.push(chunk);
-    expect(kinds(chunks)).toEqual(['customPatch', 'modelChunk']);
+    expect(kinds(await collect(stream.stream))).toEqual(['customPatch', 'modelChunk']);
     expect(await lineage(agent, reserved[0]!)).toEqual(reserved);
   });
 

@@ -1,5 +1,6 @@
 import type { Agent, AgentInit, AgentInput, AgentOutput, AgentStreamChunk, SessionStore } from 'genkitx-agents';
 import type { ActionContext, MessageData } from 'genkit';
+import { collect } from '../../support/collect.ts';
 
 /** What one call of an agent's action came to. */
 export interface Call {
@@ -27,11 +28,7 @@ export async function call<State>(
   const stream = agent.streamBidi(init, options);
   for (const input of inputs) stream.send(typeof input === 'string' ? { message: user(input) } : input);
   stream.close();
-  const chunks: AgentStreamChunk[] = [];
-  const read = async () => {
-    for await (const chunk of stream.stream) chunks.push(chunk);
-  };
-  const [output] = await Promise.all([stream.output, read()]);
+  const [output, chunks] = await Promise.all([stream.output, collect(stream.stream)]);
   return { chunks, output };
 }
 

@@ -19,6 +19,7 @@ import { parsePartialJson } from '../../../src/json/partial.ts';
 import { serveByRouter } from '../../server/support/http.ts';
 import { scriptedModel, type ScriptedReply } from '../../support/scripted-model.ts';
 import { model } from '../support/helpers.ts';
+import { collect } from '../../support/collect.ts';
 
 const Order = z.object({ id: z.string(), lines: z.array(z.object({ sku: z.string(), count: z.number() })) });
 type Order = z.infer<typeof Order>;
@@ -80,8 +81,7 @@ describe.each(WAYS)('an agent with an output schema, $way', ({ reach }) => {
     const { agent } = clerk([streamed(`\`\`\`json\n${json}\n\`\`\``, 1)]);
     const { api, close } = await reach(agent);
     const turn = api.chat().sendStream('order');
-    const seen: unknown[] = [];
-    for await (const chunk of turn.stream) seen.push(chunk.output);
+    const seen = (await collect(turn.stream)).map(({ output }) => output);
     expect(seen[0]).toBeNull();
     expect(seen).toContainEqual({ id: 'a-1' });
     expect(seen).toContainEqual({ id: 'a-1', lines: [{ sku: 'tea', count: 2 }, { sku: 'mil' }] });
@@ -172,9 +172,7 @@ describe('structured output', () => {
       state: 'client',
     });
     const turn = agent.chat().sendStream('order');
-    const outputs: unknown[] = [];
-    for await (const chunk of turn.stream) outputs.push(chunk.output);
-    expect(outputs).toContainEqual(order);
+    expect((await collect(turn.stream)).map(({ output }) => output)).toContainEqual(order);
     expect((await turn.response).data).toEqual(order);
     expect(await agent.chat().send('order')).toMatchObject({ data: null, finishReason: 'interrupted' });
   });

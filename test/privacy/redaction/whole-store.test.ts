@@ -20,6 +20,7 @@ import { MortalFileSystem } from '../../stores/file/support/mortal.ts';
 import { scriptedModel } from '../../support/scripted-model.ts';
 import { erasesUsers, type FullStore } from '../rights/erase-suite.ts';
 import { newFolder, openStore, optionsWith, Plants, SECRET } from './support.ts';
+import { collect } from '../../support/collect.ts';
 
 /** Finds what the erasure is tested with, wherever it is no id. */
 const canaries: PrivacyRule = {
@@ -207,7 +208,7 @@ test('retention archives what is stored, and leaves no number or seal behind', a
   await holdSession(store, { sessionId: 'held', reason: `wrote ${plants.values[0]}` });
   const archived: string[] = [];
   const archive = async (session: ArchivedSession) => {
-    for await (const line of session.lines()) archived.push(line);
+    archived.push(...(await collect(session.lines())));
   };
   const result = await applyRetention(store, { idleMs: 1000 }, { archive });
   expect(result).toMatchObject({ sessions: 1, held: 1, failed: 0 });
@@ -215,7 +216,5 @@ test('retention archives what is stored, and leaves no number or seal behind', a
   // The tool request waits: its archive is what a reader gets.
   expect(archived.filter((line) => line.includes(plants.values[0]!))).toHaveLength(1);
   expect((await everything(folder)).filter((name) => name.includes('old'))).toEqual([]);
-  const exported: string[] = [];
-  for await (const line of exportUser(store, { userId: 'ada' })) exported.push(line);
-  expect(exported).toHaveLength(1);
+  expect(await collect(exportUser(store, { userId: 'ada' }))).toHaveLength(1);
 });

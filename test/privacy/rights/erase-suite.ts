@@ -13,6 +13,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { call } from '../../agent/support/helpers.ts';
 import { storeAround } from '../../session/store-around.ts';
 import { scale } from '../../support/scale.ts';
+import { collect } from '../../support/collect.ts';
 
 export type FullStore = SnapshotStore & ScopeStore & RecordStore;
 
@@ -210,16 +211,16 @@ export function erasesUsers(open: () => Promise<Medium>): void {
     const medium = await open();
     await plant(medium, EVE, 'other');
     const sessions = await plant(medium, ADA, CANARY);
-    const lines: ExportedLine[] = [];
-    for await (const line of exportUser(medium.open(), { userId: ADA })) lines.push(JSON.parse(line) as ExportedLine);
+    const exported = await collect(exportUser(medium.open(), { userId: ADA }));
+    const lines = exported.map((line) => JSON.parse(line) as ExportedLine);
     expect(lines.at(-1)).toEqual({ kind: 'end', sessions, snapshots: 18, records: 3, scopes: 1 });
     expect(lines.filter((line) => !JSON.stringify(line).includes(CANARY))).toEqual([lines.at(-1)]);
     expect(JSON.stringify(lines)).not.toContain(EVE);
     const receipt: EraseReceipt = await eraseUser(medium.open(), { userId: ADA });
     expect(receipt).toMatchObject({ sessions, snapshots: 18, records: 3, scopes: 1 });
-    const none: string[] = [];
-    for await (const line of exportUser(medium.open(), { userId: ADA })) none.push(line);
-    expect(none).toEqual(['{"kind":"end","sessions":0,"snapshots":0,"records":0,"scopes":0}\n']);
+    expect(await collect(exportUser(medium.open(), { userId: ADA }))).toEqual([
+      '{"kind":"end","sessions":0,"snapshots":0,"records":0,"scopes":0}\n',
+    ]);
   });
 
   it('exports a session that is written while others are read', async () => {

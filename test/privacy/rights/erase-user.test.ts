@@ -6,6 +6,7 @@ import { contentsBelow, killOwners, temporaryFolder } from '../../stores/file/su
 import { MortalFileSystem } from '../../stores/file/support/mortal.ts';
 import { eraseTwice, keyStoreOf, mortalKeyStore, secret } from '../encryption/support.ts';
 import { agentOn, erasesKeys, erasesUsers, type FullStore, type Medium } from './erase-suite.ts';
+import { collect } from '../../support/collect.ts';
 
 /** A folder as the medium; keys are kept in `keys`, if there are some. */
 function medium(keys?: Map<string, Uint8Array>): Medium {
@@ -116,8 +117,7 @@ describe('eraseUser', () => {
     const session = memory.scopeFor('session', { context, sessionId: 'chat' });
     await memory.create({ scope: session, memory: 'The user says hello.' });
     const lists = vi.spyOn(memory, 'listScopes');
-    const kinds: unknown[] = [];
-    for await (const line of exportUser(store, { userId: 'ada', memory })) kinds.push(JSON.parse(line).kind);
+    const kinds = (await collect(exportUser(store, { userId: 'ada', memory }))).map((line) => JSON.parse(line).kind);
     expect([lists.mock.calls.length, kinds.filter((kind) => kind === 'memory').length > 1]).toEqual([1, true]);
     expect(await eraseUser(store, { userId: 'ada', memory })).toMatchObject({ sessions: 1, memories: 1 });
     expect(lists).toHaveBeenCalledTimes(1 + 3);

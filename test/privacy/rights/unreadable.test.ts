@@ -9,6 +9,7 @@ import { describe, expect, it } from 'vitest';
 import { nodeFileSystem } from '../../../stores/file/disk/file-system.ts';
 import { contentsBelow, temporaryFolder } from '../../stores/file/support/folders.ts';
 import { note, put } from '../../conformance/memory/support/drafts.ts';
+import { collect } from '../../support/collect.ts';
 
 const CANARY = 'canary-5e21';
 const createdAt = new Date().toISOString();
@@ -51,9 +52,7 @@ async function plant(): Promise<string> {
 }
 
 async function exported(lines: AsyncIterable<string>): Promise<ExportedLine[]> {
-  const all: ExportedLine[] = [];
-  for await (const line of lines) all.push(JSON.parse(line) as ExportedLine);
-  return all;
+  return (await collect(lines)).map((line) => JSON.parse(line) as ExportedLine);
 }
 
 function expectNoCanary(folder: string): void {

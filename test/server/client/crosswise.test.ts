@@ -5,18 +5,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makeAgents, makers, type Counter, type TestAgents } from '../support/agents.ts';
 import { catchErrorLog } from '../support/log.ts';
 import { ways, type Reached } from '../support/ways.ts';
+import { collect } from '../../support/collect.ts';
 
 catchErrorLog();
 
 const UUID = /^[\da-f-]{36}$/;
-
-async function collect<T>(stream: AsyncIterable<T>): Promise<T[]> {
-  const items: T[] = [];
-  for await (const item of stream) {
-    items.push(item);
-  }
-  return items;
-}
 
 async function errorOf(promise: Promise<unknown>): Promise<Error & { status?: string; state?: unknown }> {
   try {

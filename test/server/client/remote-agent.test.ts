@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { gate } from '../support/agents.ts';
 import { listen } from '../support/http.ts';
 import { refusal } from '../support/refusal.ts';
+import { collect } from '../../support/collect.ts';
 
 const encoder = new TextEncoder();
 const chunk = (text: string) => `data: ${JSON.stringify({ message: { modelChunk: { content: [{ text }] } } })}\n\n`;
@@ -75,11 +76,7 @@ describe('a stream', () => {
   it.each([1, 2, 3, 5, 7, 11, 64])('is read whatever the network makes of it: pieces of %i bytes', async (size) => {
     const { agent } = agentAnswering(stream(wire, size));
     const turn = agent.chat().sendStream('go');
-    const texts: string[] = [];
-    for await (const part of turn.stream) {
-      texts.push(part.text);
-    }
-    expect(texts).toEqual([text, '!']);
+    expect((await collect(turn.stream)).map((part) => part.text)).toEqual([text, '!']);
     expect((await turn.response).text).toBe(`${text}!`);
   });
 

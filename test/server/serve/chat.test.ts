@@ -9,6 +9,7 @@ import { Session } from '../../../src/session/session.ts';
 import { gate } from '../support/agents.ts';
 import { refusal } from '../support/refusal.ts';
 import { scriptedTransport, type Script } from '../support/scripted-transport.ts';
+import { collect } from '../../support/collect.ts';
 
 interface Counter {
   count: number;
@@ -23,12 +24,8 @@ function chatOver(...scripts: Script[]) {
   return { transport, agent: createAgentApi<Counter>(transport) };
 }
 
-async function collect(stream: AsyncIterable<AgentChunk>): Promise<string[]> {
-  const texts: string[] = [];
-  for await (const chunk of stream) {
-    texts.push(chunk.text);
-  }
-  return texts;
+async function textsOf(stream: AsyncIterable<AgentChunk>): Promise<string[]> {
+  return (await collect(stream)).map(({ text }) => text);
 }
 
 describe('a turn', () => {
@@ -127,8 +124,8 @@ describe('a turn', () => {
     const { agent } = chatOver({ chunks: [text('a'), text('b')], output: { message: modelMessage('ab') } });
     const turn = agent.chat().sendStream('go');
     await turn.response;
-    expect(await collect(turn.stream)).toEqual(['a', 'b']);
-    expect(await collect(turn.stream)).toEqual(['a', 'b']);
+    expect(await textsOf(turn.stream)).toEqual(['a', 'b']);
+    expect(await textsOf(turn.stream)).toEqual(['a', 'b']);
   });
 
   it('yields each chunk before the turn ends', async () => {
@@ -394,7 +391,7 @@ describe('aborting', () => {
     await turn.stream[Symbol.asyncIterator]().next();
     turn.abort();
     expect((await turn.response).finishReason).toBe('aborted');
-    expect(await collect(turn.stream)).toEqual(['', 'a']);
+    expect(await textsOf(turn.stream)).toEqual(['', 'a']);
     expect(transport.calls[0]?.abortSignal.aborted).toBe(true);
     expect(chat.messages).toEqual([]);
     expect(chat.state).toBeUndefined();

@@ -7,6 +7,7 @@ import * as ours from 'genkitx-agents/client';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, expectTypeOf, it } from 'vitest';
+import { collect } from '../../support/collect.ts';
 
 let server: Server;
 let base: string;
@@ -35,12 +36,6 @@ beforeAll(async () => {
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
 afterAll(() => server.close());
-
-async function collect<T>(stream: AsyncIterable<T>): Promise<T[]> {
-  const items: T[] = [];
-  for await (const item of stream) items.push(item);
-  return items;
-}
 
 describe.each([
   { name: 'ours', client: ours },

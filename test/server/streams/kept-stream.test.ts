@@ -10,6 +10,7 @@ import { framesOf, HOUR, resultFrame, STREAM_ID, twoThenThree } from '../support
 import { catchErrorLog } from '../support/log.ts';
 import { stubAgent, type StubAgent } from '../support/stub-agent.ts';
 import { done, hello } from '../support/stub-server.ts';
+import { collect } from '../../support/collect.ts';
 
 catchErrorLog();
 
@@ -72,11 +73,7 @@ describe.each(ourServers)('a kept stream over $name', ({ serve }) => {
     mayEnd.open();
     const whole = framesOf(1, 2, 3) + resultFrame(done);
     expect([await first.text(), await second.text()]).toEqual([whole, whole]);
-    const chunks: number[] = [];
-    for await (const chunk of third.stream) {
-      chunks.push(chunk);
-    }
-    expect(chunks).toEqual([1, 2, 3]);
+    expect(await collect(third.stream)).toEqual([1, 2, 3]);
     expect(await third.output).toEqual(done);
     expect(await (await resume(url, id)).text()).toBe(whole);
     expect(agent.runs).toHaveLength(1);
