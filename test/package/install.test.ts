@@ -151,7 +151,7 @@ describe('the packed tarball', () => {
     status: 'INVALID_ARGUMENT',
     // Names of functions and classes.
     stack: expect.stringMatching(
-      /^InMemorySessionStore (?:.*\n)*? +at (?:Object\.)?assertId \(.*\n(?:.*\n)*? +at \w+\.getSnapshot \(/,
+      /^InMemorySessionStore (?:.*\n)*? +at (?:Object\.)?assertId \(.*\n(?:.*\n)*? +at [\w$]+\.getSnapshot \(/,
     ),
     conflictKnown: true,
     handler: 'function',
