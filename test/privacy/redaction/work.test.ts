@@ -182,7 +182,8 @@ describe('the rules get to see what a turn adds', () => {
   test('and does nothing with the others but compare where they are', async () => {
     const [short, long] = [await runsOfTurn(200), await runsOfTurn(2000)];
     expect(short).toBeGreaterThan(100);
-    expect(long).toBe(short);
+    // Any work for each of the 1,800 further messages would show. V8 may lose a few counts when it collects garbage.
+    expect(Math.abs(long - short)).toBeLessThan(100);
   });
 
   test("through Genkit's own agents, which read copies", async () => {
