@@ -9,7 +9,7 @@
 import type { MessageData } from 'genkit';
 import type { Artifact } from 'genkit/beta';
 import type { MemorySearchResult } from '../memory/search/types.ts';
-import type { QuarantinedText } from '../memory/types.ts';
+import type { IngestResult, QuarantinedText } from '../memory/types.ts';
 import type { ContextReport } from '../snapshot/context-report.ts';
 import type { RunState } from '../snapshot/lease.ts';
 import type { SnapshotMetadata, SnapshotStatus } from '../snapshot/snapshot.ts';
@@ -84,12 +84,14 @@ export interface InspectorWrites {
   'delete-session': { asks: TenantQuery & { sessionId: string; confirm: string }; answers: DeleteResult };
   /** Removes a memory with its revisions. `confirm` repeats its id. */
   'memory/remove': { asks: MemoryIdQuery & { confirm: string }; answers: Record<string, never> };
-  /** Approves a text of the quarantine. */
-  'memory/approve': { asks: MemoryIdQuery; answers: Record<string, never> };
+  /** Approves a text of the quarantine. While the scope's consent is off (`refused`), the text stays there. */
+  'memory/approve': { asks: MemoryIdQuery; answers: Pick<IngestResult, 'status'> };
   /** Discards a text of the quarantine. `confirm` repeats its id. */
   'memory/discard': { asks: MemoryIdQuery & { confirm: string }; answers: Record<string, never> };
   /** Tries a dead job again. */
   'memory/replay': { asks: TenantQuery & { jobId: string }; answers: Record<string, never> };
+  /** Removes a dead job; its messages are not learned later. `confirm` repeats its id. */
+  'memory/discard-job': { asks: TenantQuery & { jobId: string; confirm: string }; answers: Record<string, never> };
 }
 
 /** The answer to a request that failed. */

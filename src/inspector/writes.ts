@@ -1,6 +1,6 @@
 import type { InspectorWrites } from './api.ts';
 import type { Params } from './http/params.ts';
-import { approveText, discardText, removeMemory, replayJob } from './memory/writes.ts';
+import { approveText, discardJob, discardText, removeMemory, replayJob } from './memory/writes.ts';
 import type { Source } from './source.ts';
 import { fork } from './write/fork.ts';
 import { abort, deleteSession } from './write/session-writes.ts';
@@ -16,4 +16,5 @@ export const WRITES: { readonly [K in keyof InspectorWrites]: Write<InspectorWri
   'memory/approve': approveText,
   'memory/discard': discardText,
   'memory/replay': replayJob,
+  'memory/discard-job': discardJob,
 };

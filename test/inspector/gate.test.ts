@@ -24,6 +24,7 @@ const WRITES = [
   'memory/approve',
   'memory/discard',
   'memory/replay',
+  'memory/discard-job',
 ];
 
 let store: SnapshotStore;

@@ -1,3 +1,4 @@
+import type { InspectorWrites } from '../api.ts';
 import type { Params } from '../http/params.ts';
 import type { Source } from '../source.ts';
 import { managerOf, mintedScope } from './scope.ts';
@@ -11,9 +12,13 @@ export async function removeMemory(source: Source, params: Params): Promise<Done
   return {};
 }
 
-export async function approveText(source: Source, params: Params): Promise<Done> {
-  await managerOf(source).quarantine.approve({ scope: mintedScope(source, params), id: params.mustText('id') });
-  return {};
+export async function approveText(
+  source: Source,
+  params: Params,
+): Promise<InspectorWrites['memory/approve']['answers']> {
+  const work = { scope: mintedScope(source, params), id: params.mustText('id') };
+  const { status } = await managerOf(source).quarantine.approve(work);
+  return { status };
 }
 
 export async function discardText(source: Source, params: Params): Promise<Done> {
@@ -25,5 +30,12 @@ export async function discardText(source: Source, params: Params): Promise<Done>
 
 export async function replayJob(source: Source, params: Params): Promise<Done> {
   await managerOf(source).jobs.replay(params.mustText('jobId'), source.caller);
+  return {};
+}
+
+export async function discardJob(source: Source, params: Params): Promise<Done> {
+  const jobId = params.mustText('jobId');
+  params.assertConfirmed(jobId);
+  await managerOf(source).jobs.discard(jobId, source.caller);
   return {};
 }

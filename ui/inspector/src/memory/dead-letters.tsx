@@ -1,16 +1,25 @@
 import { useState } from 'react';
-import type { InspectorError } from '../../../../src/inspector/api.ts';
+import type { InspectorError, MemoryJob, MemoryScopeId, MessageData } from '../../../../src/inspector/api.ts';
+import { Folded } from '../../../components/folded.tsx';
 import { factsOf, write } from '../api/requests.ts';
 import { useRead } from '../api/use-read.ts';
+import { Confirmed } from '../components/confirm.tsx';
 import { Failure } from '../components/failure.tsx';
+import { JsonTree } from '../components/json-tree.tsx';
 import { counted, time } from '../logic/words.ts';
 import { usePage } from '../page.ts';
+import { Messages } from '../snapshot/conversation.tsx';
 import { nameOfScope } from './scope-name.ts';
 
-/** Jobs that failed for the last time. */
-export function DeadLetters() {
+const SHOWN = 30;
+/** The server lists no more jobs at once. */
+const MOST_SHOWN = 1000;
+
+/** Jobs that failed for the last time, of a scope or of all scopes. */
+export function DeadLetters({ scope }: { scope: MemoryScopeId | undefined }) {
   const { info, tenant } = usePage();
-  const { data, error, again } = useRead('memory/jobs', { state: 'dead', limit: 30, tenant });
+  const [limit, setLimit] = useState(SHOWN);
+  const { data, error, again } = useRead('memory/jobs', { state: 'dead', limit, scope, tenant });
   const [refusal, setRefusal] = useState<InspectorError>();
   if (error) return <Failure facts={error} onRetry={again} />;
   if (!data) return <p className="loading">Loading…</p>;
@@ -23,18 +32,26 @@ export function DeadLetters() {
       setRefusal(factsOf(failure));
     }
   };
+  const discard = async (jobId: string) => {
+    await write('memory/discard-job', { jobId, confirm: jobId, tenant });
+    again();
+  };
   return (
     <ul className="cards">
       {refusal && <Failure facts={refusal} />}
-      {data.items.map(({ id, scope, attempts, error: why, createdAt, sourceId }) => (
+      {data.items.map(({ id, scope: of, attempts, error: why, createdAt, sourceId, input }) => (
         <li key={id}>
           <p className="said">{why ?? 'It is not known why.'}</p>
           <small>
-            Given up after {counted(attempts, 'attempt')} · {nameOfScope(scope)} · {time(createdAt)} ·{' '}
+            Given up after {counted(attempts, 'attempt')} · {nameOfScope(of)} · {time(createdAt)} ·{' '}
             <code>{sourceId}</code>
           </small>
+          <Contents input={input} />
           {!info.readOnly && (
             <p className="choices">
+              <Confirmed action="Discard" onYes={() => discard(id)}>
+                <p>The job is removed, and nothing is learned from what it holds. This can’t be undone.</p>
+              </Confirmed>
               <button type="button" onClick={() => void replay(id)}>
                 Try again
               </button>
@@ -42,7 +59,45 @@ export function DeadLetters() {
           )}
         </li>
       ))}
-      {data.nextCursor && <li className="empty">There are more.</li>}
+      {data.nextCursor && (
+        <li>
+          {limit < MOST_SHOWN ? (
+            <button type="button" onClick={() => setLimit(Math.min(limit + SHOWN, MOST_SHOWN))}>
+              More
+            </button>
+          ) : (
+            'There are more. They are shown when some of these are gone.'
+          )}
+        </li>
+      )}
     </ul>
+  );
+}
+
+/** The members of a job's input that a person can judge. A job of another version of the package may have none of them. */
+interface JobInput {
+  messages?: MessageData[];
+  range?: { from: number };
+  facts?: { text: string; data?: unknown }[];
+}
+
+/** What would be learned from a job. */
+function Contents({ input }: Pick<MemoryJob, 'input'>) {
+  const { messages, range, facts } = (input ?? {}) as JobInput;
+  if (messages)
+    return (
+      <Folded summary={counted(messages.length, 'message')}>
+        {() => (
+          <div className="source-messages">
+            <Messages messages={messages} offset={range?.from} />
+          </div>
+        )}
+      </Folded>
+    );
+  const texts = facts?.map(({ text, data }) => (data === undefined ? text : { text, data }));
+  return (
+    <Folded summary={texts ? counted(texts.length, 'fact') : 'What it holds'}>
+      {() => <JsonTree value={texts ?? input} />}
+    </Folded>
   );
 }

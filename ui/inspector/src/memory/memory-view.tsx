@@ -27,8 +27,10 @@ export function MemoryView() {
   const { data, error, again } = useRead('memory/scopes', { tenant, limit: SCOPES, cursor });
   const wanted = place.query['scope'];
   const scopes = data?.items ?? [];
-  const scope = useMemo(() => (wanted ? scopeFrom(wanted) : undefined), [wanted]) ?? scopes[0];
+  const chosen = useMemo(() => (wanted ? scopeFrom(wanted) : undefined), [wanted]);
+  const scope = chosen ?? scopes[0];
   const tab = place.query['tab'] ?? 'memories';
+  const isOfAll = tab === 'dead' && !chosen;
   // Something was removed: all is read again.
   const [round, setRound] = useState(0);
   const [known, setKnown] = useState<MemoryScopeId>();
@@ -50,7 +52,8 @@ export function MemoryView() {
       <Heading className="unseen">Memory</Heading>
       <section className="memory-list" aria-label="Memories of a scope">
         <p className="scope">
-          <select aria-label="Scope" value={key} onChange={(event) => choose(event.target.value)}>
+          <select aria-label="Scope" value={isOfAll ? '' : key} onChange={(event) => choose(event.target.value)}>
+            {tab === 'dead' && <option value="">All scopes</option>}
             {!scopes.some((one) => JSON.stringify(one) === key) && <option value={key}>{nameOfScope(scope)}</option>}
             {scopes.map((one) => (
               <option key={JSON.stringify(one)} value={JSON.stringify(one)}>
@@ -67,8 +70,8 @@ export function MemoryView() {
         <TabList tabs={TABS} current={tab} onChoose={(id) => set({ tab: id, id: '' })} />
         <div className="memory-panel" role="tabpanel" id="panel" aria-labelledby={`tab-${tab}`}>
           {known && tab === 'memories' && <Memories key={`${key} ${round}`} scope={known} />}
-          {known && tab === 'quarantine' && <Quarantine scope={known} />}
-          {tab === 'dead' && <DeadLetters />}
+          {known && tab === 'quarantine' && <Quarantine key={key} scope={known} />}
+          {tab === 'dead' && <DeadLetters key={wanted} scope={chosen} />}
         </div>
       </section>
       {known && tab === 'memories' && (

@@ -1,4 +1,5 @@
-import type { MemoryScopeId } from '../../../../src/inspector/api.ts';
+import { useState } from 'react';
+import type { InspectorWrites, MemoryScopeId } from '../../../../src/inspector/api.ts';
 import { write } from '../api/requests.ts';
 import { useRead } from '../api/use-read.ts';
 import { Confirmed } from '../components/confirm.tsx';
@@ -9,44 +10,73 @@ import { usePage } from '../page.ts';
 
 const SHOWN = 30;
 
+/** What became of an approved text that was neither learned nor added to the queue. */
+const OUTCOMES: Partial<Record<InspectorWrites['memory/approve']['answers']['status'], string>> = {
+  known: 'The text was approved before: it was learned, or waits in the queue.',
+  failed: 'Learning from the text failed. It left the quarantine: it is tried again, or is among the dead letters.',
+  full: 'The queue is full. Nothing was learned, and the text stays in the quarantine. Approve it again later.',
+  refused: 'The consent of this scope is off. Nothing was learned, and the text stays in the quarantine.',
+};
+
 /** Texts that were not read, or not kept, and wait for a decision. */
 export function Quarantine({ scope }: { scope: MemoryScopeId }) {
   const { info, tenant } = usePage();
   const { data, error, again } = useRead('memory/quarantine', { scope, tenant });
+  const [shown, setShown] = useState(SHOWN);
+  const [outcome, setOutcome] = useState<string>();
   if (error) return <Failure facts={error} onRetry={again} />;
   if (!data) return <p className="loading">Loading…</p>;
-  if (data.items.length === 0) return <p className="empty">Nothing waits for a decision.</p>;
-  const decide = async (name: 'memory/approve' | 'memory/discard', id: string) => {
-    await write(name, { scope, id, confirm: id, tenant });
+  const approve = async (id: string) => {
+    const { status } = await write('memory/approve', { scope, id, tenant });
+    setOutcome(OUTCOMES[status]);
+    again();
+  };
+  const discard = async (id: string) => {
+    await write('memory/discard', { scope, id, confirm: id, tenant });
+    setOutcome(undefined);
     again();
   };
   return (
-    <ul className="cards">
-      {data.items.slice(0, SHOWN).map(({ id, kind, reason, text, data: more, sourceId, at }) => (
-        <li key={id}>
-          <p className="said">{text}</p>
-          {more !== undefined && <JsonTree value={more} />}
-          <p className="why">{reason}</p>
-          <small>
-            {kind === 'message' ? 'A message that was not read' : 'A memory that was not kept'} · {time(at)} ·{' '}
-            <code>{sourceId}</code>
-          </small>
-          {!info.readOnly && (
-            <p className="choices">
-              <Confirmed action="Discard" onYes={() => decide('memory/discard', id)}>
-                <p>The text is removed, and nothing is learned from it. This can’t be undone.</p>
-              </Confirmed>
-              <Confirmed action="Approve" onYes={() => decide('memory/approve', id)}>
-                <p>
-                  A check stopped this text: {reason} After the approval the application remembers it without another
-                  check.
-                </p>
-              </Confirmed>
-            </p>
-          )}
-        </li>
-      ))}
-      {data.items.length > SHOWN && <li className="empty">And {counted(data.items.length - SHOWN, 'more text')}.</li>}
-    </ul>
+    <>
+      {outcome && (
+        <p className="failure" role="status">
+          {outcome}
+        </p>
+      )}
+      {data.items.length === 0 && <p className="empty">Nothing waits for a decision.</p>}
+      <ul className="cards">
+        {data.items.slice(0, shown).map(({ id, kind, reason, text, data: more, sourceId, at }) => (
+          <li key={id}>
+            <p className="said">{text}</p>
+            {more !== undefined && <JsonTree value={more} />}
+            <p className="why">{reason}</p>
+            <small>
+              {kind === 'message' ? 'A message that was not read' : 'A memory that was not kept'} · {time(at)} ·{' '}
+              <code>{sourceId}</code>
+            </small>
+            {!info.readOnly && (
+              <p className="choices">
+                <Confirmed action="Discard" onYes={() => discard(id)}>
+                  <p>The text is removed, and nothing is learned from it. This can’t be undone.</p>
+                </Confirmed>
+                <Confirmed action="Approve" onYes={() => approve(id)}>
+                  <p>
+                    A check stopped this text: {reason} After the approval the application remembers it without another
+                    check.
+                  </p>
+                </Confirmed>
+              </p>
+            )}
+          </li>
+        ))}
+        {data.items.length > shown && (
+          <li>
+            <button type="button" onClick={() => setShown(shown + SHOWN)}>
+              {counted(data.items.length - shown, 'more text')}
+            </button>
+          </li>
+        )}
+      </ul>
+    </>
   );
 }
