@@ -1,10 +1,11 @@
 import { Option, type Command } from 'commander';
+import type { MessageData } from 'genkit';
 import type { MemoryJob } from 'genkitx-agents/memory';
-import { Problem } from '../../failures.ts';
 import type { Io } from '../../io.ts';
 import { count, time } from '../../output/text.ts';
-import { isConfirmed, printForeseen, removingCommand, type RemovingFlags } from '../removing.ts';
-import { printItems, printJson, storeCommand, type StoreFlags } from '../with-store.ts';
+import { removingCommand, type RemovingFlags } from '../removing.ts';
+import { printItems, storeCommand, type StoreFlags } from '../with-store.ts';
+import { discardAll } from './discard.ts';
 import { describeScope, withMemories } from './scope.ts';
 
 /** `memories jobs`, `replay` and `discard` */
@@ -22,6 +23,7 @@ export function addJobs(parent: Command, io: Io): void {
           { name: 'source', of: ({ sourceId }) => sourceId },
           { name: 'due (UTC)', of: ({ dueAt }) => time(dueAt) },
           { name: 'error', of: ({ error }) => error },
+          { name: 'text', of: textOf },
         ]);
       }),
     );
@@ -35,21 +37,26 @@ export function addJobs(parent: Command, io: Io): void {
   );
 
   removingCommand(parent, 'discard <job...>', 'removes dead jobs; their messages are not learned later').action(
-    (given: readonly string[], flags: RemovingFlags) =>
+    (ids: readonly string[], flags: RemovingFlags) =>
       withMemories(io, flags, async ({ manager, caller }) => {
-        const ids = [...new Set(given)];
-        const dead = await manager.jobs.list({ ...caller, state: 'dead' });
-        const unknown = ids.find((id) => dead.every((job) => job.id !== id));
-        if (unknown !== undefined)
-          throw new Problem(`There is no dead job '${unknown}'. 'memories jobs --state dead' shows them.`);
-        const jobs = ids.length;
-        const what = count(jobs, 'job');
-        if (flags.dryRun) return printForeseen(io, flags, { jobs }, what);
-        if (!(await isConfirmed(io, flags, `${what} will be removed for good; the messages will not be learned.`)))
-          return;
-        for (const id of ids) await manager.jobs.discard(id, caller);
-        if (flags.json) await printJson(io, { jobs });
-        else await io.print(`Removed: ${what}\n`);
+        await discardAll(io, flags, ids, {
+          noun: 'job',
+          known: await manager.jobs.list({ ...caller, state: 'dead' }),
+          unknown: (id) => `There is no dead job '${id}'. 'memories jobs --state dead' shows them.`,
+          loss: 'the messages will not be learned.',
+          discard: (id) => manager.jobs.discard(id, caller),
+        });
       }),
   );
+}
+
+/** The beginning of what would be learned from a job. A job of another version of the package may have other members. */
+function textOf({ input }: MemoryJob): string {
+  const { messages, facts } = (input ?? {}) as { messages?: MessageData[]; facts?: { text?: string }[] };
+  const parts = messages?.flatMap(({ content }) => content) ?? facts ?? [];
+  // A table shows less; the text of a job may be long.
+  return parts
+    .map(({ text }) => text ?? '')
+    .join(' ')
+    .slice(0, 500);
 }

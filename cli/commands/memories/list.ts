@@ -1,12 +1,11 @@
 import type { Command } from 'commander';
 import type { Memory } from 'genkitx-agents/memory';
-import { WrongUse } from '../../failures.ts';
 import type { Io } from '../../io.ts';
-import { time } from '../../output/text.ts';
+import { count, time } from '../../output/text.ts';
 import type { OpenMemories } from '../../stores/open-memories.ts';
 import { parseCount } from '../numbers.ts';
 import { itemsOf, printItems, storeCommand } from '../with-store.ts';
-import { scoped, scopeIdOf, withMemories, type ScopeFlags } from './scope.ts';
+import { assertNoOwner, mustScope, scoped, scopeIdOf, withMemories, type ScopeFlags } from './scope.ts';
 
 interface ListFlags extends ScopeFlags {
   readonly all?: boolean;
@@ -21,17 +20,11 @@ export function addList(parent: Command, io: Io): void {
     .option('--as-of <time>', 'as the scope was then (ISO 8601)')
     .option('-n, --limit <count>', 'at most so many', parseCount, 50)
     .action(async (flags: ListFlags) => {
-      if (flags.app === undefined) assertNoOwner(flags);
+      assertNoOwner(flags);
       await withMemories(io, flags, (open) =>
         flags.app === undefined ? listScopes(io, flags, open) : listMemories(io, flags, open),
       );
     });
-}
-
-/** @throws WrongUse with `--user` or `--session`: without `--app` they would be ignored. */
-function assertNoOwner({ user, session }: ScopeFlags): void {
-  const flag = user === undefined ? '--session' : '--user';
-  if ((user ?? session) !== undefined) throw new WrongUse(`${flag} needs --app: it names the scope's app.`);
 }
 
 async function listScopes(io: Io, { json }: ListFlags, { manager, caller }: OpenMemories): Promise<void> {
@@ -53,6 +46,9 @@ async function listMemories(io: Io, flags: ListFlags, open: OpenMemories): Promi
     { name: 'topics', of: ({ topics }) => topics.join(', ') },
     { name: 'text', of: ({ text }) => text },
   ]);
+  const waiting = await open.manager.quarantine.list({ scope: await mustScope(flags, open) });
+  if (waiting.length > 0)
+    io.say(`Waiting for a decision: ${count(waiting.length, 'text')}. 'memories quarantine' shows them.`);
 }
 
 async function* memoriesOf(flags: ListFlags, { manager, caller }: OpenMemories): AsyncGenerator<Memory> {

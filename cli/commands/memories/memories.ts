@@ -4,6 +4,7 @@ import { addErase } from './erase.ts';
 import { addExport } from './export.ts';
 import { addJobs } from './jobs.ts';
 import { addList } from './list.ts';
+import { addQuarantine } from './quarantine.ts';
 import { addSearch } from './search.ts';
 import { addShow } from './show.ts';
 
@@ -14,6 +15,7 @@ export function addMemories(program: Command, io: Io): void {
   addSearch(memories, io);
   addShow(memories, io);
   addJobs(memories, io);
+  addQuarantine(memories, io);
   addExport(memories, io);
   addErase(memories, io);
 }

@@ -27,6 +27,13 @@ export function scoped(command: Command): Command {
     .option('--session <id>', 'the scope of this session of it');
 }
 
+/** @throws WrongUse with `--user` or `--session` but without `--app`: they would be ignored. */
+export function assertNoOwner({ app, user, session }: ScopeFlags): void {
+  const flag = user === undefined ? '--session' : '--user';
+  if (app === undefined && (user ?? session) !== undefined)
+    throw new WrongUse(`${flag} needs --app: it names the scope's app.`);
+}
+
 /** @throws WrongUse without `--app`, or with both a user and a session. */
 export function scopeIdOf({ app: appName, user: userId, session: sessionId }: ScopeFlags): MemoryScopeId {
   if (appName === undefined) throw new WrongUse('Name the scope: --app, and --user or --session for theirs.');

@@ -5,6 +5,7 @@ import { factsOf, write } from '../api/requests.ts';
 import { useRead } from '../api/use-read.ts';
 import { Confirmed } from '../components/confirm.tsx';
 import { Failure } from '../components/failure.tsx';
+import { Guard } from '../components/guard.tsx';
 import { JsonTree } from '../components/json-tree.tsx';
 import { counted, time } from '../logic/words.ts';
 import { usePage } from '../page.ts';
@@ -46,7 +47,9 @@ export function DeadLetters({ scope }: { scope: MemoryScopeId | undefined }) {
             Given up after {counted(attempts, 'attempt')} · {nameOfScope(of)} · {time(createdAt)} ·{' '}
             <code>{sourceId}</code>
           </small>
-          <Contents input={input} />
+          <Guard of={id}>
+            <Contents input={input} />
+          </Guard>
           {!info.readOnly && (
             <p className="choices">
               <Confirmed action="Discard" onYes={() => discard(id)}>

@@ -1,0 +1,78 @@
+import type { Command } from 'commander';
+import type { IngestResult, MemoryScopeId, QuarantinedText } from 'genkitx-agents/memory';
+import { Problem } from '../../failures.ts';
+import type { Io } from '../../io.ts';
+import { importMemory } from '../../stores/packages.ts';
+import type { OpenMemories } from '../../stores/open-memories.ts';
+import { count, time } from '../../output/text.ts';
+import { removingCommand, type RemovingFlags } from '../removing.ts';
+import { itemsOf, printItems, storeCommand } from '../with-store.ts';
+import { discardAll } from './discard.ts';
+import { assertNoOwner, describeScope, mustScope, scoped, scopeIdOf, withMemories, type ScopeFlags } from './scope.ts';
+
+/** Why nothing was learned from an approved text. */
+const NOT_LEARNED: Partial<Record<IngestResult['status'], string>> = {
+  failed: "learning from it failed. It left the quarantine; 'memories jobs' shows its job.",
+  full: 'the queue is full. The text stays in the quarantine; approve it again later.',
+  refused: 'the consent of the scope is off. The text stays in the quarantine.',
+};
+
+/** `memories quarantine`, `approve` and `discard-text` */
+export function addQuarantine(parent: Command, io: Io): void {
+  const description = 'the texts that wait for a decision, and why; without --app those of all scopes';
+  scoped(storeCommand(parent, 'quarantine', description)).action(async (flags: ScopeFlags) => {
+    assertNoOwner(flags);
+    await withMemories(io, flags, async (open) => {
+      await printItems(io, flags, waitingTexts(flags, open), 'No texts wait for a decision.', [
+        // The other commands take the whole id.
+        { name: 'id', of: ({ id }) => id, most: Infinity },
+        { name: 'kind', of: ({ kind }) => kind },
+        { name: 'since (UTC)', of: ({ at }) => time(at) },
+        { name: 'scope', of: ({ scope }) => describeScope(scope) },
+        { name: 'source', of: ({ sourceId }) => sourceId },
+        { name: 'reason', of: ({ reason }) => reason },
+        { name: 'text', of: ({ text }) => text },
+      ]);
+    });
+  });
+
+  scoped(storeCommand(parent, 'approve <text...>', 'accepts texts of the quarantine, without another check')).action(
+    (ids: readonly string[], flags: ScopeFlags) =>
+      withMemories(io, flags, async (open) => {
+        const scope = await mustScope(flags, open);
+        for (const id of ids) {
+          const { status } = await open.manager.quarantine.approve({ scope, id });
+          const why = NOT_LEARNED[status];
+          if (why !== undefined) throw new Problem(`Text '${id}': ${why}`);
+        }
+        io.say(`Approved: ${count(ids.length, 'text')}`);
+      }),
+  );
+
+  const discarding = removingCommand(parent, 'discard-text <text...>', 'removes texts of the quarantine');
+  scoped(discarding).action((ids: readonly string[], flags: ScopeFlags & RemovingFlags) =>
+    withMemories(io, flags, async (open) => {
+      const { quarantine } = open.manager;
+      const scope = await mustScope(flags, open);
+      await discardAll(io, flags, ids, {
+        noun: 'text',
+        known: await quarantine.list({ scope }),
+        unknown: (id) => `No text '${id}' of this scope waits for a decision. 'memories quarantine' shows them.`,
+        loss: 'nothing will be learned from it.',
+        discard: (id) => quarantine.discard({ scope, id }),
+      });
+    }),
+  );
+}
+
+async function* waitingTexts(
+  flags: ScopeFlags,
+  { manager, caller }: OpenMemories,
+): AsyncGenerator<QuarantinedText & { readonly scope: MemoryScopeId }> {
+  const { memoryScope } = await importMemory();
+  const scopes =
+    flags.app === undefined ? itemsOf((page) => manager.store.listScopes({ ...caller, ...page })) : [scopeIdOf(flags)];
+  for await (const scope of scopes)
+    for (const text of await manager.quarantine.list({ scope: memoryScope(scope, caller.context) }))
+      yield { scope, ...text };
+}
