@@ -36,17 +36,22 @@ export function addQuarantine(parent: Command, io: Io): void {
     });
   });
 
-  scoped(storeCommand(parent, 'approve <text...>', 'accepts texts of the quarantine, without another check')).action(
-    (ids: readonly string[], flags: ScopeFlags) =>
-      withMemories(io, flags, async (open) => {
-        const scope = await mustScope(flags, open);
-        for (const id of ids) {
-          const { status } = await open.manager.quarantine.approve({ scope, id });
-          const why = NOT_LEARNED[status];
-          if (why !== undefined) throw new Problem(`Text '${id}': ${why}`);
-        }
-        io.say(`Approved: ${count(ids.length, 'text')}`);
-      }),
+  scoped(
+    storeCommand(
+      parent,
+      'approve <text...>',
+      'accepts texts of the quarantine; a worker of the application learns them',
+    ),
+  ).action((ids: readonly string[], flags: ScopeFlags) =>
+    withMemories(io, flags, async (open) => {
+      const scope = await mustScope(flags, open);
+      for (const id of ids) {
+        const { status } = await open.manager.quarantine.approve({ scope, id });
+        const why = NOT_LEARNED[status];
+        if (why !== undefined) throw new Problem(`Text '${id}': ${why}`);
+      }
+      io.say(`Approved: ${count(ids.length, 'text')}`);
+    }),
   );
 
   const discarding = removingCommand(parent, 'discard-text <text...>', 'removes texts of the quarantine');
