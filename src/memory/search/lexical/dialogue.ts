@@ -3,10 +3,10 @@ import type { Posting, TermMatches } from './term-index.ts';
 
 /** The distances of neighbours from a hit. */
 const DISTANCES = [-1, 1, -2, 2];
-/** The shares of a hit's score that its neighbours get: one for each distance, and one for the message after a question. */
-const SHARES = [0.6, 0.6, 0.4, 0.4, 0.9];
-/** The index of the last share: the message after a question may be the answer. */
-const ANSWER_SHARE = 4;
+/** The shares of a hit's score: those of its neighbours, one for each distance; that of the message after a question; its own. */
+const SHARES = [0.6, 0.6, 0.4, 0.4, 0.9, 1];
+/** Indexes into `SHARES`. The message after a question may be the answer. */
+const [ANSWER_SHARE, OWN_SHARE] = [4, 5];
 /** Multiplies the score of a message that is a question: the answer is in another message. */
 const QUESTION_FACTOR = 0.8;
 /** The end of a question. Emoji, quotes and other signs may follow. */
@@ -131,17 +131,17 @@ export class DialogueMap {
   #spreadTerm({ numbers, scores }: Posting): number[] {
     const [most, around] = [this.#most, this.#around];
     const found: number[] = [];
-    const give = (number: number, score: number): void => {
-      if (most[number] === 0) found.push(number);
-      if (score > most[number]!) most[number] = score;
-    };
     for (let i = 0; i < numbers.length; i++) {
       const hit = numbers[i]!;
       if (!this.#isHit[hit]) continue;
-      give(hit, scores[i]!);
       const start = this.#startOf(hit);
       let at = start + 1 + around[start]!;
-      for (let left = around[at++]!; left > 0; left--) give(around[at++]!, SHARES[around[at++]!]! * scores[i]!);
+      for (let left = around[at++]!; left > 0; left--) {
+        const number = around[at++]!;
+        const score = SHARES[around[at++]!]! * scores[i]!;
+        if (most[number] === 0) found.push(number);
+        if (score > most[number]!) most[number] = score;
+      }
     }
     return found;
   }
@@ -159,7 +159,7 @@ export class DialogueMap {
     );
     const start = this.#around.push(positions.length) - 1;
     for (const { session } of positions) this.#around.push(session.number);
-    this.#around.push(neighbours.length);
+    this.#around.push(neighbours.length + 1, number, OWN_SHARE);
     for (const pair of neighbours) this.#around.push(...pair);
     return (this.#starts[number] = start);
   }

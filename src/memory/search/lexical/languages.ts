@@ -126,8 +126,12 @@ export class Vocabulary {
    */
   contentOf(words: readonly KnownWord[]): { language: number; content: readonly KnownWord[] } {
     const counts = this.#languages.map(() => 0);
-    for (const { stopWordOf } of words.slice(0, SAMPLE_WORDS)) {
-      for (let bit = 0; stopWordOf >> bit > 0; bit++) counts[bit]! += (stopWordOf >> bit) & 1;
+    // Many words are stop words of the same languages.
+    const frequencies = new Map<number, number>();
+    for (const { stopWordOf } of words.slice(0, SAMPLE_WORDS))
+      frequencies.set(stopWordOf, (frequencies.get(stopWordOf) ?? 0) + 1);
+    for (const [bits, count] of frequencies) {
+      for (let bit = 0; bits >> bit > 0; bit++) counts[bit]! += count * ((bits >> bit) & 1);
     }
     const most = Math.max(...counts);
     const language = most >= counts[0]! + MARGIN ? counts.indexOf(most) : 0;

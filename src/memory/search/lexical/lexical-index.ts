@@ -1,7 +1,6 @@
 import { jsonEqual } from '../../../json/value.ts';
 import type { Memory } from '../../../store/memory/contract.ts';
 import { endOf } from '../../../store/memory/version.ts';
-import { insertBest } from '../../../store/parts/insert-best.ts';
 import { sameFactKey } from '../../same-fact.ts';
 import { asksTime, dateTerms, findDateTerms, namesTime } from './dates.ts';
 import { DialogueMap, isMessage } from './dialogue.ts';
@@ -137,15 +136,23 @@ export class LexicalIndex {
     }
     const { found, scores } = this.#dialogue.spread({ ...matches, hits });
     const isAboutTime = asksTime(query);
-    for (const number of found) {
+    const best: number[] = [];
+    const bestScores: number[] = [];
+    // Newest first: of equal hits the first one stays. Without `insertBest`, whose calls took a third of a search.
+    for (let i = found.length - 1; i >= 0; i--) {
+      const number = found[i]!;
       if (isAboutTime && this.#namesTime[number]) scores[number]! *= TIME_FACTOR;
       if (this.#speakerOf[number]!.some((term) => terms.has(term))) scores[number]! *= SPEAKER_FACTOR;
-    }
-    const best: number[] = [];
-    // Newest first: of equal hits the first one stays.
-    for (const number of found.toReversed()) {
-      const isBetter = best.length < limit || scores[number]! > scores[best[limit - 1]!]!;
-      if (isBetter && fits(number)) insertBest(best, number, limit, (one) => scores[one]!);
+      const score = scores[number]!;
+      let at = best.length;
+      if (at === limit && bestScores[--at]! >= score) continue;
+      if (!fits(number)) continue;
+      for (; at > 0 && bestScores[at - 1]! < score; at--) {
+        best[at] = best[at - 1]!;
+        bestScores[at] = bestScores[at - 1]!;
+      }
+      best[at] = number;
+      bestScores[at] = score;
     }
     const same = this.#sameAs(query, fits);
     if (same !== undefined && !best.includes(same)) best[Math.min(best.length, limit - 1)] = same;
