@@ -4,7 +4,7 @@ import { Presets, SingleBar } from 'cli-progress';
 import Table from 'cli-table3';
 import { GENKIT_VERSION } from 'genkit/beta';
 import pc from 'picocolors';
-import { drawChart } from './extra/chart.ts';
+import { drawChart, type Chart } from './extra/chart.ts';
 import type { Spread } from './measure.ts';
 
 /** One line of the result: our figure and a peer's. Less is better in every figure. */
@@ -32,15 +32,6 @@ export interface Figure {
   /** The name of the peer. Default: Genkit. */
   peer?: string;
   goal?: { atMostOfTheirs?: number; atMost?: number; isEqual?: boolean };
-}
-
-/** The cost of a turn by the length of the session, with one value a turn for each contender. */
-export interface Chart {
-  /** The name of the file, without its extension. */
-  file: string;
-  title: string;
-  unit: Figure['unit'];
-  series: readonly { who: string; values: readonly number[] }[];
 }
 
 /** A behaviour. `ours` and `theirs` have the actual result if the behaviour is missing. */

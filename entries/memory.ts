@@ -1,4 +1,4 @@
-export type { Generates } from '../src/memory/pipeline/ask-model.ts';
+export type { Generates } from '../src/memory/pipeline/pipeline.ts';
 export { memoryManager, type MemoryManager, type ScopeOption } from '../src/memory/manager.ts';
 export type { MemoryTask, TaskEvaluation, TaskScore, TaskScores } from '../src/memory/evaluate-tasks.ts';
 export type { PrunedMemories } from '../src/memory/rights/prune.ts';

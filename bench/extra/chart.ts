@@ -1,5 +1,13 @@
 /** Draws the cost of a turn by the length of the session. Its library is installed only for the bench, so its types are declared here. */
-import type { Chart } from '../report.ts';
+
+/** The cost of a turn by the length of the session, with one value a turn for each contender. */
+export interface Chart {
+  /** The name of the file, without its extension. */
+  file: string;
+  title: string;
+  unit: string;
+  series: readonly { who: string; values: readonly number[] }[];
+}
 
 interface Plot {
   plot(options: object): { outerHTML: string };

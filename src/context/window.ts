@@ -14,42 +14,14 @@ import { noteWindow } from './compaction/compact-idle.ts';
 import { keptTurnsOf } from './history/session-memories.ts';
 import { Compactions } from './compaction/compactions.ts';
 import { LocalRecords } from './compaction/local-records.ts';
-import type { SessionCompactions, SessionCompactionsOptions } from './compaction/session-compactions.ts';
-import { compactionOf, type Compaction } from './compaction/summarize.ts';
-import { WindowTurn } from './call/window-turn.ts';
+import type { SessionCompactionsOptions } from './compaction/session-compactions.ts';
+import { compactionOf } from './compaction/summarize.ts';
+import { WindowTurn, type WindowSetting } from './call/window-turn.ts';
 import { windowMiddleware } from './call/middleware.ts';
-import type { Sources } from './fetch/fetch-all.ts';
-import type { SectionLimits } from './prepare/sections.ts';
 import { Calibration } from './tokens/calibration.ts';
 import { TokenCounter } from './tokens/counter.ts';
 import { estimateTokens } from '../session/log/estimate-tokens.ts';
-import type {
-  ContextReport,
-  ContextWindow,
-  ContextWindowOptions,
-  FlexibleSection,
-  HistoryStrategy,
-  WindowScope,
-} from './types.ts';
-
-/** The options of a window with their defaults, and its state across turns. */
-export interface WindowSetting {
-  readonly maxTokens: number | undefined;
-  readonly strategies: readonly HistoryStrategy[];
-  readonly limits: SectionLimits;
-  readonly sources: Sources;
-  readonly hasArtifacts: boolean;
-  /** The `keepTurns` of {@link sessionMemories}; `undefined` without that strategy. */
-  readonly keptTurns: number | undefined;
-  readonly counter: TokenCounter;
-  readonly calibration: Calibration;
-  readonly compaction: Compaction | undefined;
-  /** The summaries of a session; `undefined` if the window makes none, or the conversation has no id. */
-  readonly compactionsOf: (scope: WindowScope) => SessionCompactions | undefined;
-  readonly prefetch: ContextWindow['prefetch'];
-  readonly settled: () => Promise<void>;
-  readonly onReport: ((report: ContextReport) => void) | undefined;
-}
+import type { ContextWindow, ContextWindowOptions, FlexibleSection, WindowScope } from './types.ts';
 
 const FLEXIBLE: readonly FlexibleSection[] = ['examples', 'summary', 'history', 'artifacts', 'memory', 'knowledge'];
 

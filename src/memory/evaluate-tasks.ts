@@ -12,7 +12,7 @@ import {
   isObject,
   isText,
 } from '../store/check-options.ts';
-import type { Generates } from './pipeline/ask-model.ts';
+import type { Generates } from './pipeline/pipeline.ts';
 import { checkMessages } from './pipeline/ingest/check-ingest.ts';
 import type { MemoryManager } from './manager.ts';
 import { targetOf } from './scopes.ts';

@@ -7,8 +7,7 @@ import { CURRENT_SESSION, type Session } from '../../session/session.ts';
 import { noteContext } from '../../session/usage.ts';
 import { checkOptions, isRecordStore, isText } from '../../store/check-options.ts';
 import type { ContextWindow, WindowMiddlewareOptions } from '../types.ts';
-import type { WindowSetting } from '../window.ts';
-import { WindowTurn } from './window-turn.ts';
+import { WindowTurn, type WindowSetting } from './window-turn.ts';
 
 /** A window and its conversation. It is passed as the middleware's configuration, with private members so that a trace shows none. */
 class MiddlewareConfig {

@@ -6,20 +6,49 @@ import { notify } from '../../store/parts/notify.ts';
 import { withinTime } from '../../store/parts/within-time.ts';
 import { warnNotCompacted } from '../../session/compaction-request.ts';
 import type { SessionCompactions } from '../compaction/session-compactions.ts';
+import type { Compaction } from '../compaction/summarize.ts';
 import type { Summarizer } from '../compaction/summarizer.ts';
-import { fetchAll } from '../fetch/fetch-all.ts';
+import { fetchAll, type Sources } from '../fetch/fetch-all.ts';
 import { assemble, type Assembled, type Assembly, type Fetched } from '../prepare/assemble.ts';
 import { bounded } from '../prepare/report.ts';
-import { Omissions } from '../prepare/sections.ts';
+import { Omissions, type SectionLimits } from '../prepare/sections.ts';
 import { textOf } from '../../session/log/transcript.ts';
 import type { MemoryBlock, SessionFacts } from '../../session/turn-memory.ts';
+import type { Calibration } from '../tokens/calibration.ts';
+import type { TokenCounter } from '../tokens/counter.ts';
 import { inputLimitOf } from '../tokens/model-limits.ts';
-import type { ContextReport, Summary, TurnWindow, WindowCall, WindowScope } from '../types.ts';
-import type { WindowSetting } from '../window.ts';
+import type {
+  ContextReport,
+  ContextWindow,
+  HistoryStrategy,
+  Summary,
+  TurnWindow,
+  WindowCall,
+  WindowScope,
+} from '../types.ts';
 import { isLengthRefusal } from './length-refusal.ts';
 
 /** How long a turn waits for the summaries: as long as for a source by default. */
 const READ_DEADLINE_MS = 2_000;
+
+/** The options of a window with their defaults, and its state across turns. */
+export interface WindowSetting {
+  readonly maxTokens: number | undefined;
+  readonly strategies: readonly HistoryStrategy[];
+  readonly limits: SectionLimits;
+  readonly sources: Sources;
+  readonly hasArtifacts: boolean;
+  /** The `keepTurns` of {@link sessionMemories}; `undefined` without that strategy. */
+  readonly keptTurns: number | undefined;
+  readonly counter: TokenCounter;
+  readonly calibration: Calibration;
+  readonly compaction: Compaction | undefined;
+  /** The summaries of a session; `undefined` if the window makes none, or the conversation has no id. */
+  readonly compactionsOf: (scope: WindowScope) => SessionCompactions | undefined;
+  readonly prefetch: ContextWindow['prefetch'];
+  readonly settled: () => Promise<void>;
+  readonly onReport: ((report: ContextReport) => void) | undefined;
+}
 
 /** A window during one turn: fetches once, then prepares and makes each model call. */
 export class WindowTurn implements TurnWindow {

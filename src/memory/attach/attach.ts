@@ -8,7 +8,7 @@ import type { MemoryManager } from '../manager.ts';
 import { scopeFor, tenantKeyOf, type MemoryScope } from '../scopes.ts';
 import type { IngestWhile } from '../pipeline/ingest/ingest.ts';
 import { readSession, type SessionToLearn } from '../pipeline/ingest/read-session.ts';
-import type { MemorySessions } from '../pipeline/jobs/process-jobs.ts';
+import type { MemorySessions } from '../pipeline/ingest/mark-as-read.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { IngestResult } from '../types.ts';
 import { AttachedTurn, type TurnParts } from './attached-turn.ts';

@@ -1,11 +1,7 @@
-import { GenkitError, z, type Genkit, type Part } from 'genkit';
-import { extractJson } from 'genkit/extract';
-import type { ModelMiddleware } from 'genkit/model';
+import { GenkitError, type Part, type z } from 'genkit';
 import { withinTime } from '../../store/parts/within-time.ts';
+import { nullsRemover } from './nulls.ts';
 import type { Pipeline } from './pipeline.ts';
-
-/** The part of Genkit that the pipeline needs. */
-export type Generates = Pick<Genkit, 'generate' | 'embedMany' | 'evaluate' | 'registry'>;
 
 /** A model that answers with JSON before a timeout. */
 export interface AskModel {
@@ -86,48 +82,11 @@ async function answered<S extends z.ZodTypeAny>(
   return wrong === undefined ? { value: parsed.data as z.output<S> } : { wrong };
 }
 
-/** Applies {@link withoutNulls} to the model's answer before Genkit checks it. */
-function nullsRemover(schema: z.ZodTypeAny): ModelMiddleware {
-  return async (request, next) => {
-    const response = await next(request);
-    const text = (response.message?.content ?? []).map((part) => part.text ?? '').join('');
-    if (!text.includes('null')) return response;
-    let answer: unknown;
-    try {
-      answer = extractJson(text);
-    } catch {
-      return response;
-    }
-    const content = [{ text: JSON.stringify(withoutNulls(answer, schema)) }];
-    return { ...response, message: { role: 'model', content } };
-  };
-}
-
-/**
- * Removes members that are null if the schema has an optional member that may not be null: many models send null instead of omitting a
- * member.
- */
-export function withoutNulls(value: unknown, schema: z.ZodTypeAny): unknown {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
-    return withoutNulls(value, schema.unwrap() as z.ZodTypeAny);
-  if (schema instanceof z.ZodArray && Array.isArray(value))
-    return value.map((item) => withoutNulls(item, schema.element as z.ZodTypeAny));
-  if (!(schema instanceof z.ZodObject) || typeof value !== 'object' || value === null) return value;
-  const shape = new Map(Object.entries(schema.shape as z.ZodRawShape));
-  const members = Object.entries(value).flatMap(([name, member]): [string, unknown][] => {
-    const expected = shape.get(name);
-    if (!expected) return [[name, member]];
-    const isAbsent = member === null && expected.isOptional() && !expected.isNullable();
-    return isAbsent ? [] : [[name, withoutNulls(member, expected)]];
-  });
-  return Object.fromEntries(members);
-}
-
 /** Returns the fault that Genkit found in an answer; `undefined` for any other error. */
 function misfit(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   // Genkit parses answers with the JSON5 library.
-  if (error.name === 'SyntaxError' && error.message.startsWith('JSON5')) return 'it is no JSON.';
+  if (error.name === 'SyntaxError' && error.message.startsWith('JSON5')) return 'it is not JSON.';
   const { errors } = ((error as { detail?: unknown }).detail ?? {}) as { errors?: unknown };
   if (!Array.isArray(errors)) return undefined;
   const [first] = errors as { path?: string; message?: string }[];

@@ -1,9 +1,12 @@
+import type { Genkit } from 'genkit';
 import { invalidArgument } from '../../errors.ts';
 import { checkOptions, isAny, type OptionCheck } from '../../store/check-options.ts';
 import type { Memory } from '../../store/memory/contract.ts';
 import { targetOf, type MemoryScope, type ScopeTarget } from '../scopes.ts';
 import type { MemorySettings } from '../settings.ts';
-import type { Generates } from './ask-model.ts';
+
+/** The part of Genkit that the pipeline needs. */
+export type Generates = Pick<Genkit, 'generate' | 'embedMany' | 'evaluate' | 'registry'>;
 
 /** A manager's settings, and the functions of the manager that the pipeline uses. */
 export interface Pipeline extends MemorySettings {

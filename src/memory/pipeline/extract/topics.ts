@@ -4,7 +4,7 @@ import { invalidArgument } from '../../../errors.ts';
 import { markedLines } from '../../../session/log/transcript.ts';
 import { checkOptions, isListOf, isObject, isText, type OptionCheck } from '../../../store/check-options.ts';
 import type { BuiltInTopic, MemoryExample, MemoryFact, MemoryTopic } from '../../types.ts';
-import { withoutNulls } from '../ask-model.ts';
+import { withoutNulls } from '../nulls.ts';
 import { toFact } from '../records/check-facts.ts';
 
 const BUILT_IN: Readonly<Record<BuiltInTopic, string>> = {

@@ -1,10 +1,10 @@
 import type { SnapshotStore } from '../../../store/contract.ts';
 import { listAllSnapshots, sessionsOldestFirst } from '../../../store/list/items-of.ts';
 import { memoryScopeKey } from '../../../store/memory/scope.ts';
+import type { BackfillOptions } from '../../backfill.ts';
 import { targetOf, type ScopeTarget } from '../../scopes.ts';
 import { commitPlan } from '../records/commit-plan.ts';
 import { sourceNoteKey, sourceNoteOperation } from '../records/learning-state.ts';
-import type { MemorySessions } from '../jobs/process-jobs.ts';
 import { NOTES, type Pipeline } from '../pipeline.ts';
 import { learnInputs } from './plan-jobs.ts';
 import { parseSourceNote, unreadParts, withRange, type ReadRange, type SourceNote } from '../records/ranges.ts';
@@ -15,6 +15,12 @@ const MOST_AT_ONCE = 50;
 
 /** All messages by session. Several store objects may contain the same session, because agents may share a store. */
 type SessionRanges = ReadonlyMap<string, readonly ReadRange[]>;
+
+/** The sessions of a store with agents of a manager. */
+export interface MemorySessions extends Pick<BackfillOptions, 'store' | 'scopeOf'> {
+  /** The names of these agents. Other agents may share the store. */
+  readonly agents: ReadonlySet<string | undefined>;
+}
 
 /** The stores of all agents with the memory, and the sessions of those agents that learn. */
 interface SessionPlaces {

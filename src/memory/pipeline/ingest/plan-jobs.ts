@@ -3,7 +3,8 @@ import { cutByBytes, jsonBytes } from '../../../json/size.ts';
 import { MessageLog } from '../../../session/log/message-log.ts';
 import { beginning } from '../../../session/log/transcript.ts';
 import type { MemoryFact } from '../../types.ts';
-import { sha256Of, type FactsInput, type JobSource, type LearnInput } from '../records/job-input.ts';
+import type { JobSource } from '../records/candidate.ts';
+import { sha256Of, type FactsInput, type LearnInput } from '../records/job-input.ts';
 import { procedureMark, shortHash, unreadRanges, type Range, type SourceNote } from '../records/ranges.ts';
 
 /** The most bytes of a job's messages or facts. With them the whole job stays within the limits of a store. */

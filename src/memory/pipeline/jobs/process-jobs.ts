@@ -7,6 +7,7 @@ import type { SessionSummary } from '../../../store/contract.ts';
 import type { BackfillOptions, BackfillResult } from '../../backfill.ts';
 import type { MemoryManager } from '../../manager.ts';
 import type { MemoryTriggers, ProcessMemoryJobsResult } from '../../types.ts';
+import type { MemorySessions } from '../ingest/mark-as-read.ts';
 import type { MemoryWorker } from './worker.ts';
 
 /** A registered symbol, because the ES module and the CommonJS copy of the package must find each other's managers. */
@@ -14,12 +15,6 @@ const MANAGED = Symbol.for('genkitx-agents.memory-managers');
 
 /** The idle time with `onIdleMs: false`. */
 const IDLE_MS = 900_000;
-
-/** The sessions of a store with agents of a manager. */
-export interface MemorySessions extends Pick<BackfillOptions, 'store' | 'scopeOf'> {
-  /** The names of these agents. Other agents may share the store. */
-  readonly agents: ReadonlySet<string | undefined>;
-}
 
 /** The parts of a manager that `processMemoryJobs` uses. */
 export interface ManagedJobs {

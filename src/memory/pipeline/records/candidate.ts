@@ -1,8 +1,10 @@
 import type { MessageData } from 'genkit';
 import { beginning } from '../../../session/log/transcript.ts';
 import type { Memory, MemorySource } from '../../../store/memory/contract.ts';
-import type { MemoryFact, MemoryTrust } from '../../types.ts';
-import type { JobSource } from './job-input.ts';
+import type { IngestSource, MemoryFact, MemoryTrust } from '../../types.ts';
+
+/** The source of a job's facts. */
+export type JobSource = IngestSource & { readonly at: string };
 
 /** A fact with its source, before it is compared with the known memories. Plain JSON. */
 export interface Candidate extends Omit<MemoryFact, 'messages' | 'isExplicit' | 'topics' | 'importance' | 'kind'> {

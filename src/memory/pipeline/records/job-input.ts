@@ -3,8 +3,8 @@ import type { MessageData } from 'genkit';
 import { dataLoss, quote } from '../../../errors.ts';
 import type { MemoryJob, MemoryScopeId } from '../../../store/memory/contract.ts';
 import { memoryScopeKey } from '../../../store/memory/scope.ts';
-import type { IngestSource, MemoryFact } from '../../types.ts';
-import type { Candidate } from './candidate.ts';
+import type { MemoryFact } from '../../types.ts';
+import type { Candidate, JobSource } from './candidate.ts';
 import {
   hashInRange,
   procedureMark,
@@ -19,9 +19,6 @@ import {
 
 /** The most uses of memories that a job carries, and that a commit writes. */
 export const MOST_USES = 10;
-
-/** The source of a job's facts. */
-export type JobSource = IngestSource & { readonly at: string };
 
 interface AnyInput {
   readonly version: 1;

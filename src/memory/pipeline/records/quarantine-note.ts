@@ -1,8 +1,8 @@
 import type { MessageData } from 'genkit';
 import type { Json } from '../../../json/value.ts';
 import type { MemoryOperation } from '../../../store/memory/contract.ts';
-import type { Candidate } from './candidate.ts';
-import type { JobSource, LearnInput } from './job-input.ts';
+import type { Candidate, JobSource } from './candidate.ts';
+import type { LearnInput } from './job-input.ts';
 import { NOTES } from '../pipeline.ts';
 
 /** A message or a memory that waits for a decision. */
