@@ -20,7 +20,10 @@ import { transcript, type Summarized, type Summarizer } from './summarizer.ts';
 /** When a session is compacted, and how; the options of `summarize` with their defaults filled in. */
 export interface CompactionPlan {
   /** Compact when no summary covers this many turns. */
-  readonly everyTurns: number;
+  readonly everyTurns: number | undefined;
+  readonly everyMessages: number | undefined;
+  /** Estimated tokens of the messages that no summary covers. */
+  readonly everyTokens: number | undefined;
   /** Compact the rest when no turn came for this long, in ms. */
   readonly idleMs: number;
   /** The newest turns that no summary covers. */
@@ -189,8 +192,13 @@ export class SessionCompactions {
   }
 
   #isDue(log: MessageLog): boolean {
+    const { everyTurns, everyMessages, everyTokens } = this.#options.plan;
     const from = this.inUse(log)?.to ?? 0;
-    return turnsBetween(log, from, this.#endOf(log)).length >= this.#options.plan.everyTurns;
+    const to = this.#endOf(log);
+    if (to <= from) return false;
+    if (everyTurns !== undefined && turnsBetween(log, from, to).length >= everyTurns) return true;
+    if (everyMessages !== undefined && to - from >= everyMessages) return true;
+    return everyTokens !== undefined && this.#tokens(log, from, to) >= everyTokens;
   }
 
   #start(turn: CompactionTurn): void {

@@ -18,8 +18,12 @@ export interface SummarizeOptions {
   model?: ModelArgument;
   /** Writes the summaries in place of a model. Default: `model` does. */
   summarizer?: Summarizer;
-  /** Summarize when no summary covers this many turns. Default: 5. */
+  /** Summarize when no summary covers this many turns. Default: 5, unless `everyMessages` or `everyTokens` is given. */
   everyTurns?: number;
+  /** Summarize when no summary covers this many messages. Default: messages are not counted. */
+  everyMessages?: number;
+  /** Summarize when the messages that no summary covers have this many estimated tokens. Default: tokens are not counted. */
+  everyTokens?: number;
   /** The newest turns that no summary covers, so that they are sent as they are. Default: 0. */
   keepTurns?: number;
   /** Turns of the previous summary that the summarizer reads again, as context for the new ones. Default: 1. */
@@ -47,7 +51,6 @@ export interface Compaction {
 }
 
 const DEFAULTS = {
-  everyTurns: 5,
   keepTurns: 0,
   overlapTurns: 1,
   idleMs: 15 * 60_000,
@@ -60,6 +63,8 @@ const CHECKS: Readonly<Record<keyof SummarizeOptions, OptionCheck>> = {
   model: isActionArgument,
   summarizer: isFunction,
   everyTurns: isWhole(1),
+  everyMessages: isWhole(1),
+  everyTokens: isWhole(1),
   keepTurns: isWhole(0),
   overlapTurns: isWhole(0),
   idleMs: isTimerMs(1),
@@ -81,7 +86,15 @@ const CHECKS: Readonly<Record<keyof SummarizeOptions, OptionCheck>> = {
 export function summarize(options: SummarizeOptions = {}): SummarizeStrategy {
   checkOptions('summarize', options, CHECKS);
   const { model, summarizer, ...numbers } = options;
-  const plan: CompactionPlan = { ...DEFAULTS, ...numbers, model: summarizer ? 'custom' : nameOf(model) };
+  const isCounting = options.everyMessages !== undefined || options.everyTokens !== undefined;
+  const plan: CompactionPlan = {
+    everyTurns: isCounting ? undefined : 5,
+    everyMessages: undefined,
+    everyTokens: undefined,
+    ...DEFAULTS,
+    ...numbers,
+    model: summarizer ? 'custom' : nameOf(model),
+  };
   const compaction: Compaction = { plan, summarizer: (ai) => summarizer ?? modelSummarizer(ai, model) };
   return Object.assign(replaceCovered, { compaction });
 
