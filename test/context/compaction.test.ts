@@ -113,7 +113,7 @@ describe('compaction', () => {
     expect(inUse(turns(1, 4))).toBeUndefined();
   });
 
-  it('keeps the newest 16 summaries, and summarizes a branch again that is older than they are', async () => {
+  it('finds the summaries of an old branch that have been archived', async () => {
     const { compactions, end } = process({ everyTurns: 1 });
     const log = turns(1, 40);
     for (let turn = 1; turn <= 40; turn++) {
@@ -125,12 +125,12 @@ describe('compaction', () => {
     const branch = [...log.slice(0, 10), ...turns(90, 92)];
     other.end(branch);
     await other.compactions.settled();
-    expect(turnsRead(calls.at(-1)!)).toEqual([1, 2, 3, 4, 5, 90, 91, 92]);
-    expect(calls.at(-1)!.previous).toBeUndefined();
-    expect(await stored()).toHaveLength(16);
+    expect(turnsRead(calls.at(-1)!)).toEqual([5, 90, 91, 92]);
+    expect(calls.at(-1)!.previous).toBe('summary 5');
     const read = (sha256: string) => readSummary(records, { sessionId: 's', sha256 });
-    expect(await read(MessageLog.of(log).prefixHash(80))).toMatchObject({ text: 'summary 40', model: 'custom' });
-    expect(await read(MessageLog.of(log).prefixHash(10))).toBeUndefined();
+    expect(await read(MessageLog.of(log).prefixHash(10))).toMatchObject({ to: 10, text: 'summary 5', model: 'custom' });
+    expect(await read(MessageLog.of(log).prefixHash(80))).toMatchObject({ to: 80, text: 'summary 40' });
+    expect(await read('unknown')).toBeUndefined();
   });
 
   it('does not make a turn wait: a summarizer that stalls is given up, and tried again later', async () => {
@@ -432,7 +432,7 @@ describe('compaction', () => {
     expect(compactions.usage).toEqual({ inputTokens: 7 });
   });
 
-  it('adds up what the summaries of all processes took, those that are no longer stored included', async () => {
+  it('adds up what the summaries of all processes took, those in the archives included', async () => {
     const processes = [1, 2].map(() => process({ everyTurns: 1 }, () => ({ text: 'x', usage: { inputTokens: 7 } })));
     for (let n = 1; n <= 40; n++) {
       const { compactions, end } = processes[n % 2]!;

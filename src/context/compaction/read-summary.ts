@@ -1,7 +1,6 @@
 import type { ActionContext } from 'genkit';
 import type { RecordStore } from '../../store/contract.ts';
-import { parseChain, type CompactionRecord } from './record.ts';
-import { readChainRecord } from './session-compactions.ts';
+import { COMPACTION_KIND, parseRecords, type CompactionRecord } from './record.ts';
 
 /** Options of {@link readSummary}. */
 export interface ReadSummaryOptions {
@@ -18,7 +17,7 @@ export interface ReadSummaryOptions {
  * read the snapshot whose report names the summary by `agent.getSnapshot`, which refuses other users.
  *
  * @param records The store of the agent, or the window's `records`.
- * @returns `undefined` if the session has no such summary, or none any more: it keeps its newest 16.
+ * @returns `undefined` when there is no such summary.
  * @example
  * const snapshot = await support.getSnapshot({ sessionId: 's-1' }, { context });
  * const sent = snapshot?.contextReport?.summary;
@@ -28,6 +27,6 @@ export async function readSummary(
   records: RecordStore,
   { sessionId, sha256, context }: ReadSummaryOptions,
 ): Promise<CompactionRecord | undefined> {
-  const [record] = await readChainRecord({ records, sessionId, context });
-  return parseChain(record?.value).records.find((summary) => summary.sha256 === sha256);
+  const found = await records.readRecords({ sessionId, kind: COMPACTION_KIND, ...(context && { context }) });
+  return found.flatMap(({ value }) => parseRecords(value)).find((summary) => summary.sha256 === sha256);
 }

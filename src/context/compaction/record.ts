@@ -3,7 +3,7 @@ import { isMembers } from '../../json/fault.ts';
 
 /** The kind of the session records that hold compactions. */
 export const COMPACTION_KIND = 'compaction';
-/** The key of the record that holds a session's {@link Chain}. */
+/** The key of the newest compactions; older ones are under `archive-1`, `archive-2` and so on. */
 export const CHAIN_KEY = 'chain';
 
 /**
@@ -46,6 +46,8 @@ export interface Chain {
   readonly version: 1;
   /** The newest records, of all branches, oldest first. */
   readonly records: readonly CompactionRecord[];
+  /** Archives written so far. */
+  readonly archives: number;
   /** The total usage of all summaries of the session, those that failed included. It never falls. */
   readonly usage?: GenerationUsage;
   readonly lease?: Lease;
@@ -53,33 +55,37 @@ export interface Chain {
   readonly failure?: { readonly attempts: number; readonly notBefore: number };
 }
 
-export const EMPTY_CHAIN: Chain = Object.freeze({ version: 1, records: [] });
+export const EMPTY_CHAIN: Chain = Object.freeze({ version: 1, records: [], archives: 0 });
 
 /** Characters of a summary at most. */
 export const MOST_CHARACTERS = 32_000;
 
 /**
- * Most records in a chain, and most characters of their summaries; beyond that the oldest are removed. A chain with one more summary still
- * fits a session record, even if each character takes 6 bytes.
+ * Most records in a chain, and most characters of their summaries; beyond that the older half is archived. A chain with one more summary
+ * still fits a session record, even if each character takes 6 bytes.
  */
 const MOST_RECORDS = 16;
 const MOST_CHAIN_CHARACTERS = 48_000;
 
-/** Adds a record, and removes the lease and the failure. */
-export function withRecord(chain: Chain, record: CompactionRecord): Chain {
-  const records = [...chain.records.filter(({ sha256 }) => sha256 !== record.sha256), record].slice(-MOST_RECORDS);
-  while (records.reduce((sum, { text }) => sum + text.length, 0) > MOST_CHAIN_CHARACTERS) records.shift();
+/** Adds a record, and removes the lease and the failure. `archive` are the records to write to the next archive. */
+export function withRecord(chain: Chain, record: CompactionRecord): { chain: Chain; archive: CompactionRecord[] } {
+  const all = [...chain.records.filter(({ sha256 }) => sha256 !== record.sha256), record];
+  const characters = all.reduce((sum, { text }) => sum + text.length, 0);
+  const isFull = all.length > MOST_RECORDS || characters > MOST_CHAIN_CHARACTERS;
+  const archive = isFull ? all.slice(0, Math.floor(all.length / 2)) : [];
   const { lease: _lease, failure: _failure, ...rest } = chain;
-  return { ...rest, records };
+  const archives = chain.archives + (archive.length > 0 ? 1 : 0);
+  return { chain: { ...rest, records: all.slice(archive.length), archives }, archive };
 }
 
 /** Parses a chain. A value that is no chain of version 1 gives an empty chain, so its summaries are made again. */
 export function parseChain(value: unknown): Chain {
   if (!isMembers(value) || value['version'] !== 1 || !Array.isArray(value['records'])) return EMPTY_CHAIN;
-  const { records, usage, lease, failure } = value as { [K in keyof Chain]?: unknown };
+  const { archives, usage, lease, failure } = value as { [K in keyof Chain]?: unknown };
   return {
     version: 1,
-    records: (records as unknown[]).filter(isRecord),
+    records: parseRecords(value),
+    archives: typeof archives === 'number' ? archives : 0,
     ...(isMembers(usage) && { usage }),
     ...(isMembers(lease) &&
       typeof lease['owner'] === 'string' &&
@@ -88,6 +94,12 @@ export function parseChain(value: unknown): Chain {
       typeof failure['attempts'] === 'number' &&
       typeof failure['notBefore'] === 'number' && { failure: failure as unknown as NonNullable<Chain['failure']> }),
   };
+}
+
+/** The valid records in a chain or an archive. */
+export function parseRecords(value: unknown): CompactionRecord[] {
+  const records = isMembers(value) ? (value as { readonly records?: unknown }).records : undefined;
+  return Array.isArray(records) ? records.filter(isRecord) : [];
 }
 
 function isRecord(value: unknown): value is CompactionRecord {

@@ -9,6 +9,7 @@ import {
   COMPACTION_KIND,
   EMPTY_CHAIN,
   parseChain,
+  parseRecords,
   withRecord,
   MOST_CHARACTERS,
   type Chain,
@@ -91,6 +92,7 @@ export class SessionCompactions {
   readonly #owner = globalThis.crypto.randomUUID();
   readonly #now: () => number;
   #chain: Chain = EMPTY_CHAIN;
+  #archived: readonly CompactionRecord[] | undefined;
   /** `undefined`: not read yet; `null`: there is no such record. */
   #revision: string | null | undefined;
   #reading: Promise<void> | undefined;
@@ -144,10 +146,7 @@ export class SessionCompactions {
 
   /** The summary that covers most of the log without a message at or after `before`. */
   inUse(log: MessageLog, before: number = log.length): CompactionRecord | undefined {
-    return this.#chain.records
-      .filter(({ to }) => to <= before)
-      .toSorted((a, b) => b.to - a.to)
-      .find(({ to, sha256 }) => log.prefixHash(to) === sha256);
+    return newest(this.#chain.records, log, before) ?? newest(this.#archived ?? [], log, before);
   }
 
   /** The usage of the session's summaries, of all processes. */
@@ -229,6 +228,7 @@ export class SessionCompactions {
    */
   async #run(turn: CompactionTurn): Promise<boolean> {
     if (this.#revision === undefined) await this.#read();
+    if (!this.inUse(this.logOf(turn.messages)) && this.#chain.archives > 0) await this.#readArchives();
     // A call of the summarizer reads a limited range. Further calls follow up to the last turn, to cover messages dropped meanwhile.
     for (let hasMade = false; ;) {
       const log = this.logOf(turn.messages);
@@ -298,7 +298,9 @@ export class SessionCompactions {
       ...(range.to === this.#endOf(log) && turn.snapshotId !== undefined && { leafId: turn.snapshotId }),
       createdAt: new Date(this.#now()).toISOString(),
     };
-    return this.#write(withRecord(this.#chain, record), turn);
+    const { chain, archive } = withRecord(this.#chain, record);
+    if (archive.length > 0) await this.#writeArchive(chain.archives, archive);
+    return this.#write(chain, turn);
   }
 
   /** @throws When the summarizer fails, is too slow, or answers no whole summary. */
@@ -382,6 +384,14 @@ export class SessionCompactions {
     }
   }
 
+  async #writeArchive(number: number, archive: readonly CompactionRecord[]): Promise<void> {
+    const { records, sessionId, context } = this.#options;
+    const key = `archive-${number}`;
+    const value = structuredClone({ version: 1, records: archive }) as never;
+    await records.writeRecord({ sessionId, kind: COMPACTION_KIND, key, value, ...(context && { context }) });
+    if (this.#archived) this.#archived = [...this.#archived, ...archive];
+  }
+
   #read(prefetched?: Promise<readonly SessionRecord[]>): Promise<void> {
     this.#reading ??= this.#readChain(prefetched).finally(() => (this.#reading = undefined));
     return this.#reading;
@@ -396,11 +406,26 @@ export class SessionCompactions {
     this.#revision = record?.revision ?? null;
   }
 
+  /** Reads the archived summaries, for a branch that no summary of the chain covers. */
+  async #readArchives(): Promise<void> {
+    const { records, sessionId, context } = this.#options;
+    const all = await records.readRecords({ sessionId, kind: COMPACTION_KIND, ...(context && { context }) });
+    this.#archived = all.filter(({ key }) => key !== CHAIN_KEY).flatMap(({ value }) => parseRecords(value));
+  }
+
   #tokens(log: MessageLog, from: number, to: number): number {
     let sum = 0;
     for (let i = from; i < to; i++) sum += this.#options.countTokens(log.messages[i]!);
     return sum;
   }
+}
+
+/** The record that covers most messages of the log. */
+function newest(records: readonly CompactionRecord[], log: MessageLog, before: number): CompactionRecord | undefined {
+  return records
+    .filter(({ to }) => to <= before)
+    .toSorted((a, b) => b.to - a.to)
+    .find(({ to, sha256 }) => log.prefixHash(to) === sha256);
 }
 
 /** The starts of the turns that begin at `from` or later, and before `to`. */
