@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { HashNumbering, piiRules, redactText, redactValue, type PrivacyRule } from 'genkitx-agents/privacy';
+import { InMemorySessionStore } from 'genkitx-agents';
+import { HashNumbering, piiRules, redacting, redactText, redactValue, type PrivacyRule } from 'genkitx-agents/privacy';
 import { describe, expect, it } from 'vitest';
 
 const rules = piiRules();
@@ -105,6 +106,11 @@ describe('redactText', () => {
     const other = new HashNumbering({ secret: 'another secret' });
     other.numberOf('email', 'anna@example.com');
     expect(other.hashes['email']![0]).not.toBe(before.hashes['email']![0]);
+  });
+
+  it('refuses an empty list of secrets', () => {
+    expect(() => new HashNumbering({ secret: [] })).toThrow('needs a secret');
+    expect(() => redacting(new InMemorySessionStore(), { rules, secret: [] })).toThrow('needs a secret');
   });
 
   it.each([

@@ -119,7 +119,7 @@ export class BackgroundRun<State> {
   /** Ends the run: stores an end for each open turn, and stops the timer and the watchers. `undefined` when the caller never detached. */
   settle(outcome: TurnOutcome | undefined): Promise<void> | undefined {
     this.#over = true;
-    return this.hasBegun ? this.#settleAll(outcome) : undefined;
+    return this.hasBegun ? this.#settleAll(outcome).finally(() => this.#onSettled()) : undefined;
   }
 
   async #settleAll(outcome: TurnOutcome | undefined): Promise<void> {
@@ -140,7 +140,6 @@ export class BackgroundRun<State> {
       const used = takeUsage(this.#options.session);
       if ((await writer.end(snapshotId, parentId, { ...ending, ...used }, content)) === undefined) break;
     }
-    this.#onSettled();
   }
 
   /** Releases the run: the store then refuses all later writes of this process to it. */

@@ -1,4 +1,5 @@
 import type { SessionSnapshot, SessionStore, SessionStoreOptions } from 'genkit/beta';
+import { logWarning, quote } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import type { SnapshotStatus } from '../../snapshot/snapshot.ts';
 import type { RunSnapshot } from '../run-lease.ts';
@@ -22,7 +23,8 @@ export async function abortRun<State>(
 
 /**
  * Marks a running snapshot as aborted, and with it the other open turns of its background run: the worker, which stops when it hears of it or
- * renews its lease, may be dead. A terminal snapshot is not changed. An abort that was interrupted is completed by the next one.
+ * renews its lease, may be dead. A terminal snapshot is not changed. An abort that was interrupted, or failed for other turns, is completed by
+ * the next one.
  *
  * @param isHidden Whether the caller must not see the snapshot; it then counts as none.
  * @returns The status before; `undefined` when there is no such snapshot.
@@ -51,12 +53,19 @@ export async function abortIn<State>(
   const run = named?.backgroundRun;
   if (!run || !isNowAborted(named)) return named?.status;
   const isOfAnotherRun = (turn: RunSnapshot<State> | undefined) => turn?.backgroundRun?.id !== run.id;
-  // From the last turn back, and from the named one, in case that the last was never stored.
-  for (const from of run.id === snapshotId ? [named.parentId] : [run.id, named.parentId]) {
-    for (let id = from; id !== undefined && id !== run.baseId;) {
-      const turn = await abort(id, isOfAnotherRun);
-      id = turn && isNowAborted(turn) ? turn.parentId : undefined;
+  try {
+    // From the last turn back, and from the named one, in case that the last was never stored.
+    for (const from of run.id === snapshotId ? [named.parentId] : [run.id, named.parentId]) {
+      for (let id = from; id !== undefined && id !== run.baseId;) {
+        const turn = await abort(id, isOfAnotherRun);
+        id = turn && isNowAborted(turn) ? turn.parentId : undefined;
+      }
     }
+  } catch (error) {
+    logWarning(
+      `Snapshot ${quote(snapshotId)} is aborted, but not every other turn of its run; abort it again to complete this.`,
+      error,
+    );
   }
   return named.status;
 }

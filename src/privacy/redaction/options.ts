@@ -59,7 +59,7 @@ export function checkRedacting(owner: string, options: RedactingOptions): Redact
 }
 
 function readSecrets(owner: string, secret: RedactingOptions['secret']): Uint8Array[] {
-  const given = Array.isArray(secret) ? (secret as readonly unknown[]) : [secret];
+  const given = Array.isArray(secret) && secret.length > 0 ? (secret as readonly unknown[]) : [secret];
   return given.map((each) => {
     const bytes = typeof each === 'string' ? new TextEncoder().encode(each) : each;
     if (bytes instanceof Uint8Array && bytes.byteLength >= MIN_SECRET_BYTES) return bytes;

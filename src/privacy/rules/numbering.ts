@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import { invalidArgument } from '../../errors.ts';
 import type { Numbering } from './types.ts';
 
 /** The hashes of a session's values by kind, in the order of their numbers. Without the values themselves; can be kept as JSON. */
@@ -25,6 +26,7 @@ export class HashNumbering implements Numbering {
    * @param options.secret The key of the hashes. A list is for rotation: new values are hashed with the first, and are known by the hashes of
    *   all. Default: a random one, for numbers that are not needed later.
    * @param options.hashes The hashes of an earlier numbering with one of these secrets. They are copied. Default: none.
+   * @throws `INVALID_ARGUMENT` for an empty list of secrets.
    */
   constructor(
     options: {
@@ -34,6 +36,7 @@ export class HashNumbering implements Numbering {
   ) {
     const { secret = randomBytes(32) } = options;
     this.#secrets = typeof secret === 'string' || secret instanceof Uint8Array ? [secret] : secret;
+    if (this.#secrets.length === 0) throw invalidArgument('HashNumbering needs a secret; this list is empty.');
     this.hashes = Object.assign(Object.create(null), structuredClone(options.hashes));
   }
 

@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { generateMiddleware, GenkitError, z } from 'genkit';
 import { genkit, type Part, type SessionStore } from 'genkit/beta';
 import { logger } from 'genkit/logging';
 import {
+  abortRun,
   agentRuntime,
   defineAgent,
   defineCustomAgent,
@@ -301,6 +303,30 @@ describe.each(ALL_STORE_KINDS)('a run whose process died, on $name', ({ make }) 
     await store.saveSnapshot(output.snapshotId, (current) => ({ ...current!, status: 'aborted' }));
     expect(await worker(store).agent.abort(output.snapshotId!)).toBe('aborted');
     expect(await statusesTo(store, output.snapshotId)).toEqual(['aborted', 'aborted']);
+  });
+
+  test('and of which one turn can not be saved: the named turn is aborted, the next abort ends the others', async () => {
+    const store = await make();
+    const [first, last] = [randomUUID(), randomUUID()];
+    const backgroundRun = { id: last, agent: 'job', owner: 'dead', generation: 1, leaseMs: 60_000 };
+    const pending = {
+      sessionId: 'job',
+      createdAt: new Date(0).toISOString(),
+      status: 'pending',
+      backgroundRun,
+    } as const;
+    await store.saveSnapshot(first, () => ({ ...pending, state: {} }));
+    await store.saveSnapshot(last, () => ({ ...pending, parentId: first, state: {} }));
+    const failing = recordingStore(store).store;
+    const save = failing.saveSnapshot.bind(failing);
+    failing.saveSnapshot = async (id, ...rest) => {
+      if (id === first) throw new Error('The disk is full.');
+      return save(id, ...rest);
+    };
+    expect(await abortRun(failing, last)).toBe('pending');
+    expect(await statusesTo(store, last)).toEqual(['aborted', 'pending']);
+    expect(await abortRun(store, last)).toBe('aborted');
+    expect(await statusesTo(store, last)).toEqual(['aborted', 'aborted']);
   });
 
   test('while its clock was ahead is taken over', async () => {
