@@ -10,7 +10,7 @@ export interface Io {
   say(text: string): void;
   /** Shows the progress of the work, in place of the progress shown before. */
   progress(text: string): void;
-  /** Asks the person at the terminal; `undefined` without a terminal. */
+  /** Asks the person at the terminal. Resolves with `undefined` without a terminal. */
   ask(question: string): Promise<boolean | undefined>;
   /** The standard input, for example a pipe. */
   readonly input: AsyncIterable<Uint8Array | string>;

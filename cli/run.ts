@@ -32,11 +32,11 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
 /** All commands. */
 export function commandLine(io: Io): Command {
   const program = new Command('genkitx-agents')
-    .description('Looks at the sessions, runs and memories of agents, and cleans up after them.')
-    .version(packageVersion(), '-V, --version', 'says the version')
+    .description('Shows and removes the sessions, runs and memories of agents.')
+    .version(packageVersion(), '-V, --version', 'prints the version')
     .exitOverride()
     .configureOutput({ writeOut: (text) => void io.print(text), writeErr: (text) => io.say(text.trimEnd()) })
-    .showHelpAfterError('Add --help for what the command takes.');
+    .showHelpAfterError('Add --help to see the arguments of the command.');
   addSessions(program, io);
   addRuns(program, io);
   addMemories(program, io);

@@ -13,9 +13,9 @@ interface DoctorFlags extends StoreFlags {
 
 /** `doctor` */
 export function addDoctor(program: Command, io: Io): void {
-  storeCommand(program, 'doctor', 'reads everything of a store, and says what is damaged, orphaned or expired')
+  storeCommand(program, 'doctor', 'reads a whole store, and reports what is damaged, orphaned or expired')
     .option('--repair', 'removes orphans that are older than --grace, and nothing else')
-    .option('--grace <duration>', 'what is younger may belong to a save under way. Default: 1h', parseDuration)
+    .option('--grace <duration>', 'younger orphans may belong to a running save. Default: 1h', parseDuration)
     .action((flags: DoctorFlags) =>
       withStore(io, flags, ['check'], async ({ store, caller }) => {
         const { findings, ...counts } = await (store as SnapshotStore & CheckStore).check({
@@ -47,7 +47,9 @@ export function addDoctor(program: Command, io: Io): void {
           `${count(scopes, 'record')} of users and apps.`;
         const left = findings.filter(({ isRepaired }) => !isRepaired);
         if (left.length === 0) {
-          io.say(`${read} ${findings.length === 0 ? 'All is well.' : `Removed: ${count(findings.length, 'orphan')}.`}`);
+          io.say(
+            `${read} ${findings.length === 0 ? 'No problems found.' : `Removed: ${count(findings.length, 'orphan')}.`}`,
+          );
           return;
         }
         const kinds = new Map<string, number>();

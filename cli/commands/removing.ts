@@ -14,25 +14,25 @@ export interface RemovingFlags extends StoreFlags {
 /** A command that removes something. */
 export function removingCommand(parent: Command, usage: string, description: string): Command {
   return storeCommand(parent, usage, description)
-    .option('--dry-run', 'says what would be removed, and removes nothing')
+    .option('--dry-run', 'shows what would be removed, and removes nothing')
     .option('-y, --yes', 'does not ask first');
 }
 
 /**
- * Asks the person at the terminal whether to go on. With `--yes` it does not ask.
+ * Asks the person at the terminal whether to continue. With `--yes` it does not ask.
  *
  * @throws WrongUse without a terminal.
  */
 export async function isConfirmed(io: Io, { yes }: RemovingFlags, what: string): Promise<boolean> {
   if (yes) return true;
-  const answer = await io.ask(`${what} Go on?`);
-  if (answer === undefined) throw new WrongUse(`${what} Add --yes: there is no terminal to ask at.`);
+  const answer = await io.ask(`${what} Continue?`);
+  if (answer === undefined) throw new WrongUse(`${what} Add --yes: without a terminal the command can't ask.`);
   if (!answer) io.say('Nothing was removed.');
   return answer;
 }
 
 /** Prints what would be removed. */
-export function printForeseen(io: Io, { json }: RemovingFlags, removed: object, what: string): Promise<void> {
+export function printDryRun(io: Io, { json }: RemovingFlags, removed: object, what: string): Promise<void> {
   return json ? printJson(io, { dryRun: true, removed }) : io.print(`Would remove: ${what}\n`);
 }
 
@@ -51,12 +51,12 @@ export async function removeSessions<R extends Totals>(
   io: Io,
   flags: RemovingFlags,
   open: OpenStore,
-  { foreseen, remove }: { readonly foreseen: Totals; readonly remove: () => Promise<R> },
+  { planned, remove }: { readonly planned: Totals; readonly remove: () => Promise<R> },
 ): Promise<R | undefined> {
-  const { sessions, snapshots } = foreseen;
-  const what = describe(foreseen);
-  if (flags.dryRun) await printForeseen(io, flags, { sessions, snapshots }, what);
-  if (flags.dryRun || !(await isConfirmed(io, flags, `${what} will be removed for good.`))) return undefined;
+  const { sessions, snapshots } = planned;
+  const what = describe(planned);
+  if (flags.dryRun) await printDryRun(io, flags, { sessions, snapshots }, what);
+  if (flags.dryRun || !(await isConfirmed(io, flags, `${what} will be removed permanently.`))) return undefined;
   const before = await totalsOf(open);
   const removed = await remove();
   const after = await totalsOf(open);

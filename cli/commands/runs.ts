@@ -10,7 +10,7 @@ import { importPackage } from '../stores/packages.ts';
 import { itemsOf, printItems, printJson, storeCommand, withStore, type StoreFlags } from './with-store.ts';
 
 /** Pause between two reads of a running snapshot, in ms. */
-const LOOK_MS = 250;
+const POLL_MS = 250;
 
 /** `runs ...` */
 export function addRuns(program: Command, io: Io): void {
@@ -32,7 +32,7 @@ export function addRuns(program: Command, io: Io): void {
     }),
   );
 
-  storeCommand(runs, 'abort <snapshot>', 'ends the run of a snapshot as aborted; its worker stops').action(
+  storeCommand(runs, 'abort <snapshot>', 'aborts the run of a snapshot; its worker stops').action(
     (snapshotId: string, flags: StoreFlags) =>
       withStore(io, flags, [], async ({ store, caller }) => {
         const { abortRun } = await importPackage(() => import('genkitx-agents'));
@@ -41,7 +41,7 @@ export function addRuns(program: Command, io: Io): void {
         throw new Problem(
           status === undefined
             ? `The store has no snapshot '${snapshotId}'.`
-            : `Snapshot '${snapshotId}' does not run: it is ${status}.`,
+            : `Snapshot '${snapshotId}' is not running: it is ${status}.`,
         );
       }),
   );
@@ -83,6 +83,6 @@ async function ended(io: Io, { store, caller }: OpenStore, snapshotId: string): 
     if (status !== 'pending' && status !== 'expired') return status ?? 'gone';
     io.signal.throwIfAborted();
     io.progress(`Snapshot ${snapshotId} runs`);
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }

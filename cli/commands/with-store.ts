@@ -26,7 +26,7 @@ export function storeCommand(parent: Command, usage: string, description: string
     )
     .option('-t, --tenant <prefix>', 'the tenant. Default: that of a store without snapshotPathPrefix')
     .option('--context <json>', 'the context of all calls, for a store of a module', parseContext)
-    .option('--json', 'for programs: JSON, a line for each item of a list');
+    .option('--json', 'prints JSON for programs, one line for each item of a list');
 }
 
 /** The value of `--context`. */
@@ -38,7 +38,7 @@ export function parseContext(text: string): ActionContext {
     // Refused below.
   }
   if (typeof context === 'object' && context !== null && !Array.isArray(context)) return context;
-  throw new WrongUse(`--context takes a JSON object, say '{"auth":{"uid":"ada"}}'.`);
+  throw new WrongUse(`--context takes a JSON object, for example '{"auth":{"uid":"ada"}}'.`);
 }
 
 /** Opens a command's store, runs the work, and closes the store, also when the command is interrupted. */
@@ -102,7 +102,7 @@ export async function printItems<T>(
     if (json) await printJson(io, item);
   }
   if (!json) await io.print(rows.length === 0 ? `${none}\n` : table(rows, columns));
-  if (hasMore) io.say(`There are more; --limit says how many to show (now ${limit}).`);
+  if (hasMore) io.say(`There are more. --limit sets how many are shown (now ${limit}).`);
 }
 
 /** Prints a value as a line of JSON. */

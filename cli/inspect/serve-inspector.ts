@@ -47,14 +47,14 @@ export async function serveInspector(
   }
 }
 
-/** Memories of a module get the tenant by the context of all calls, not by `--tenant`. */
+/** Memories of a module get the tenant from the context of all calls, not from `--tenant`. */
 async function openNamedMemories({ memory, tenant }: InspectFlags, io: Io): Promise<OpenMemories | undefined> {
   if (memory === undefined) return undefined;
   const isModule = parseStoreUrl(memory, io.folder).kind === 'module';
   return openMemories({ store: memory, ...(!isModule && tenant !== undefined && { tenant }) }, io);
 }
 
-/** A Genkit instance or an agent that the user's own module exports. */
+/** A Genkit instance or an agent that the user's module exports. */
 async function loadAgents(url: string | undefined, folder: string): Promise<InspectorOptions['agents']> {
   if (url === undefined) return undefined;
   const found = (await loadNamed('--agents', url, folder)) as AgentSource & ServedAgent;

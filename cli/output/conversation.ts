@@ -36,7 +36,7 @@ export function* conversation(snapshot: SessionSnapshot, detail: Detail): Genera
   if (error) yield* ['', `error ${safe(error.status ?? '')}: ${safe(error.message)}`];
 }
 
-/** A message: its role, then its parts; the calls of tools in one line each. */
+/** A message: its role, then its parts; each tool call in one line. */
 export function* messageLines({ role, content }: MessageData, detail: Detail): Generator<string> {
   yield `${role}:`;
   for (const part of content) {

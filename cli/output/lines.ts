@@ -26,8 +26,8 @@ async function writeNew(path: string, lines: AsyncIterable<string>): Promise<voi
     file = await openFile(path, 'wx', 0o600);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST') throw new WrongUse(`${path} is there already. Name a new file.`);
-    if (code === 'ENOENT') throw new WrongUse(`The directory of ${path} is not there.`);
+    if (code === 'EEXIST') throw new WrongUse(`${path} already exists. Name a new file.`);
+    if (code === 'ENOENT') throw new WrongUse(`The directory of ${path} does not exist.`);
     throw error;
   }
   try {

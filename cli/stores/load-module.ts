@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { explain, Problem, WrongUse } from '../failures.ts';
 
 /**
- * Loads an export of a user's own module, which may be TypeScript.
+ * Loads an export of the user's module, which may be TypeScript.
  *
  * @throws WrongUse when there is no such module or export, or no loader for TypeScript; Problem when the module can't be loaded.
  */
@@ -13,7 +13,7 @@ export async function loadExport(
   { path, name }: { readonly path: string; readonly name: string },
   folder: string,
 ): Promise<unknown> {
-  if (!existsSync(path)) throw new WrongUse(`There is no file ${path}.`);
+  if (!existsSync(path)) throw new WrongUse(`The file ${path} does not exist.`);
   if (/\.[cm]?tsx?$/.test(path)) await prepareTypeScript(path, folder);
   const module = await importFile(path);
   // A CommonJS module may have its exports under `default` only.

@@ -45,7 +45,7 @@ type StoreUrl =
 
 const FORMS = "'file:DIRECTORY', 'firestore:PROJECT/COLLECTION' or './module.ts#export'";
 
-/** @throws WrongUse when `url` names no store. */
+/** @throws WrongUse when `url` does not name a store. */
 export function parseStoreUrl(url: string, folder: string): StoreUrl {
   if (url.startsWith('file:')) {
     const directory = url.slice('file:'.length).replace(/^\/\/(?=\/)/, '');
@@ -57,7 +57,7 @@ export function parseStoreUrl(url: string, folder: string): StoreUrl {
   if (path !== undefined && name !== undefined && !/^(?:file|firestore):/.test(url)) {
     return { kind: 'module', path: resolve(folder, path), name };
   }
-  throw new WrongUse(`'${url}' names no store. A store is ${FORMS}.`);
+  throw new WrongUse(`'${url}' does not name a store. Pass ${FORMS}.`);
 }
 
 /**
@@ -73,8 +73,8 @@ export async function openPlace<T extends { close?(): Promise<void> }>(
   const place = parseStoreUrl(url, io.folder);
   const isExport = place.kind === 'module';
   if (isExport && tenant !== undefined)
-    throw new WrongUse('What a module exports finds the tenant by the context: use --context in place of --tenant.');
-  if (!isExport && context) throw new WrongUse('--context is for exports of modules: use --tenant.');
+    throw new WrongUse('An export of a module gets the tenant from the context. Pass --context, not --tenant.');
+  if (!isExport && context) throw new WrongUse('--context is only for exports of modules. Pass --tenant.');
   const prefix = tenant === undefined ? undefined : () => tenant;
   let store: T;
   let db: Firestore | undefined;
@@ -102,5 +102,5 @@ export async function openPlace<T extends { close?(): Promise<void> }>(
 export async function loadNamed(option: string, url: string, folder: string): Promise<unknown> {
   const place = parseStoreUrl(url, folder);
   if (place.kind === 'module') return loadExport(place, folder);
-  throw new WrongUse(`${option} takes an export of a module, say ./app.ts#ai, not '${url}'.`);
+  throw new WrongUse(`${option} takes an export of a module, for example ./app.ts#ai, not '${url}'.`);
 }

@@ -43,11 +43,11 @@ function assertStore(
 ): asserts store is SnapshotStore {
   const { getSnapshot, saveSnapshot, capabilities } = (store ?? {}) as Partial<SnapshotStore & SessionStore>;
   if (typeof getSnapshot !== 'function' || typeof saveSnapshot !== 'function')
-    throw new WrongUse(`'${url}' is no session store.`);
+    throw new WrongUse(`'${url}' is not a session store.`);
   const missing = needs.filter((need) => !capabilities?.[need]);
   if (missing.length > 0) {
     throw new WrongUse(
-      `The store '${url}' can't do what this command needs: its capabilities lack ${missing.join(', ')}.`,
+      `The store '${url}' can't do what this command needs: it lacks the capabilities ${missing.join(', ')}.`,
     );
   }
 }

@@ -23,7 +23,7 @@ beforeEach(() => {
 
 const now = new Date().toISOString();
 const run = { agent: 'report', owner: 'worker-1', generation: 2, leaseMs: 60_000 };
-/** A run that lives in a branch, one that is dead, one that waits, and none. */
+/** Sessions with a live run in a branch, with a dead run, with a waiting run, and without a run. */
 const runs = [
   { snapshotId: 'a1', sessionId: 'a' },
   { snapshotId: 'a2', sessionId: 'a', parentId: 'a1', status: 'pending', heartbeatAt: now, backgroundRun: run },
@@ -45,7 +45,7 @@ const handedOver = {
 describe('runs', () => {
   const store = ['-s', 'file:data'];
 
-  it('list shows the owner, the lease and the attempt of each, in any branch, and which has expired', async () => {
+  it('list shows each run with its owner, lease and attempt, in any branch, and which lease has expired', async () => {
     await save(`${folder}/data`, runs);
     const found = jsonLinesOf((await cli(['runs', 'list', '--json', ...store])).out);
     expect(found.map(({ snapshotId, state }) => [snapshotId, state])).toEqual([
@@ -80,7 +80,7 @@ describe('runs', () => {
     expect(out).not.toContain('1970');
   });
 
-  it('list and doctor count a lease that lies in the future as over: its process had a wrong clock', async () => {
+  it('list and doctor treat a lease that begins in the future as expired: its process had a wrong clock', async () => {
     const heartbeatAt = new Date(Date.now() + 86_400_000).toISOString();
     const dead = { snapshotId: 'f1', sessionId: 'f', status: 'pending', heartbeatAt, backgroundRun: run } as Turn;
     await save(`${folder}/data`, [dead]);
@@ -111,10 +111,10 @@ describe('runs', () => {
     expect((await cli(['runs', 'list', ...store])).out).toBe('No runs.\n');
   });
 
-  it('abort ends a run as aborted, once, and says why it can not', async () => {
+  it('abort ends a run once, and then reports that it has ended', async () => {
     await save(`${folder}/data`, runs);
     expect(await cli(['runs', 'abort', 'b1', ...store])).toMatchObject({ code: 0, err: 'Aborted: snapshot b1\n' });
-    expect((await cli(['runs', 'abort', 'b1', ...store])).err).toContain("'b1' does not run: it is aborted.");
+    expect((await cli(['runs', 'abort', 'b1', ...store])).err).toContain("'b1' is not running: it is aborted.");
     expect((await cli(['runs', 'abort', 'gone', ...store])).code).toBe(1);
     expect((await cli(['sessions', 'list', ...store, '--status', 'aborted', '--json'])).out).toContain(
       '"sessionId":"b"',
@@ -123,7 +123,7 @@ describe('runs', () => {
 });
 
 describe('doctor', () => {
-  it('names the background runs whose lease has run out, by branch, and repairs none', async () => {
+  it('names the background runs whose lease has expired, in any branch, and repairs none', async () => {
     await save(`${folder}/data`, runs);
     const doctor = ['doctor', '-s', 'file:data', '--repair', '--grace', '0s'];
     const { code, out, err } = await cli([...doctor, '--json']);
@@ -136,10 +136,10 @@ describe('doctor', () => {
       /^expired: tenant global, session b, snapshot b1, at global\/b1.json\n.*lease.*since 2026-01-01.*\n.*runs recover/,
     );
     await cli(['runs', 'abort', 'b1', '-s', 'file:data']);
-    expect((await cli(doctor)).err).toContain('All is well.');
+    expect((await cli(doctor)).err).toContain('No problems found.');
   });
 
-  it('names a run that was handed over as one, not by the date of its heartbeat', async () => {
+  it('reports a run that was handed over as such, not by the date of its heartbeat', async () => {
     await save(`${folder}/data`, [handedOver]);
     const { code, out } = await cli(['doctor', '-s', 'file:data']);
     expect(code).toBe(1);
@@ -147,7 +147,7 @@ describe('doctor', () => {
     expect(out).not.toContain('1970');
   });
 
-  it('says that all is well with 0; names what is damaged with 1; removes orphans with --repair', async () => {
+  it('exits with 0 without findings and with 1 for damaged data; removes orphans with --repair', async () => {
     await save(`${folder}/data`, [
       { snapshotId: 'a1', sessionId: 'a' },
       { snapshotId: 'b1', sessionId: 'b' },
@@ -156,7 +156,7 @@ describe('doctor', () => {
     const well = await doctor();
     expect(well).toMatchObject({ code: 0, out: '' });
     expect(well.err).toContain(
-      'Read: 2 sessions, 2 snapshots, 0 session records, 0 records of users and apps. All is well.',
+      'Read: 2 sessions, 2 snapshots, 0 session records, 0 records of users and apps. No problems found.',
     );
     writeFileSync(`${folder}/data/global/.sessions/a/${'ab'.repeat(32)}`, 'x');
     expect((await doctor('--repair')).err).toContain('Found: 1 orphan.');
@@ -231,7 +231,7 @@ describe('memories', () => {
     expect((await cli(['memories', 'show', 'm0', ...store])).err).toContain('Name the scope: --app');
   });
 
-  it('list as many as the limit says, and say when there are more', async () => {
+  it('list up to the limit, and say when there are more', async () => {
     const memories = new FileMemoryStore(`${folder}/memories`);
     const source = { id: 'chat', type: 'explicit', trust: 0.9, statement: 'said', sha256: '', at } as const;
     const facts = { topics: [], importance: 0.5, confidence: 0.9, validFrom: at, sources: [source] };
@@ -271,7 +271,7 @@ describe('memories', () => {
     const toFile = ['memories', 'export', ...store, ...scope, '--out', 'ada.jsonl'];
     expect(await cli(toFile)).toMatchObject({ code: 0, out: '' });
     expect(readFileSync(`${folder}/ada.jsonl`, 'utf8')).toBe(exported.out);
-    expect((await cli(toFile)).err).toContain('is there already. Name a new file.');
+    expect((await cli(toFile)).err).toContain('already exists. Name a new file.');
     const lines = jsonLinesOf(exported.out);
     expect(lines.filter(({ kind }) => kind === 'memory')).toHaveLength(2);
     expect(lines.at(-1)).toMatchObject({ kind: 'end' });
@@ -283,14 +283,14 @@ describe('memories', () => {
     expect(await cli(erase)).toMatchObject({ code: 2 });
     const erased = await cli(erase, { answer: true });
     expect(erased.out).toBe('Removed: 2 memories, 0 revisions, 0 notes, 1 job\n');
-    expect(erased.err).toContain('do not count as read');
+    expect(erased.err).toContain('are not marked as read');
     expect((await cli(['memories', 'list', ...store])).out).toBe('No memories.\n');
     expect(jsonLinesOf((await cli([...erase, '--yes', '--json'])).out)).toEqual([
       { memories: 0, revisions: 0, notes: 0, jobs: 0 },
     ]);
   });
 
-  it('show the texts that wait for a decision and what a job holds, and approve and discard texts', async () => {
+  it('show the texts that wait for a decision and the text of a job, and approve and discard texts', async () => {
     const memories = new FileMemoryStore(`${folder}/memories`);
     let isDown = false;
     const extract = () => {
@@ -363,7 +363,7 @@ describe('memories', () => {
     expect(await waiting()).toHaveLength(1);
   });
 
-  it('fail a search that could not be made, and erase without the key that the memories need', async () => {
+  it('report a search that failed, and erase without the key of the memories', async () => {
     await fill({ encryption: envelope({ keys: localKeys(Buffer.alloc(32, 1)) }) });
     const search = await cli(['memories', 'search', 'where to sit, a seat?', ...store, ...scope]);
     expect(search).toMatchObject({ code: 1, out: '', err: expect.stringContaining('encrypted') });
@@ -371,7 +371,7 @@ describe('memories', () => {
     expect(await cli([...erase, '--dry-run'])).toMatchObject({ code: 1, out: '' });
     const refused = await cli(erase, { answer: false });
     expect(refused.err).toContain(
-      "All memories of user 'ada' of app 'shop' will be removed for good. How many there are is not known, because they can't be read. Go on?",
+      "All memories of user 'ada' of app 'shop' will be removed permanently. Their number is unknown, because they can't be read. Continue?",
     );
     expect(await cli([...erase, '--yes'])).toMatchObject({ code: 0, out: expect.stringMatching(/^Removed: /) });
     expect((await cli(['memories', 'list', ...store])).out).toBe('No memories.\n');
@@ -381,7 +381,7 @@ describe('memories', () => {
     await fill();
     const search = await cli(['memories', 'search', 'tea', ...store, ...scope, '--limit', '51']);
     expect(search).toMatchObject({ code: 2, out: '' });
-    expect(search.err).toContain('--limit of a search is 1 to 50');
+    expect(search.err).toContain('--limit of a search is a number from 1 to 50');
     for (const given of [
       ['--user', 'ada'],
       ['--session', 's1'],

@@ -1,4 +1,4 @@
-/** The built command as a process of its own: what only a process shows. */
+/** The built command in its own process: behaviour that only a process shows. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -26,12 +26,12 @@ describe('the command', () => {
     expect(JSON.parse(out)).toMatchObject({ sessionId: 'kept', leafId: 'k1' });
   });
 
-  it('says its version', async () => {
+  it('prints its version', async () => {
     const { version } = JSON.parse(readFileSync(join(DIST, '../package.json'), 'utf8')) as { version: string };
     expect((await runBuilt(['--version'])).out).toBe(`${version}\n`);
   });
 
-  it('ends quietly when its reader has seen enough', async () => {
+  it('ends without an error when its reader closes the pipe', async () => {
     const folder = temporaryFolder();
     const store = new FileSessionStore(folder, { durability: 'fast' });
     const text = 'x'.repeat(1_000_000);
@@ -68,7 +68,7 @@ describe('the command', () => {
     const folder = temporaryFolder();
     const store = new FileSessionStore(folder, { durability: 'fast' });
     await store.saveSnapshot('s1', () => ({ sessionId: 's', createdAt: '2026-01-02T03:04:05Z', status: 'completed' }));
-    // Pipes that it takes for a terminal.
+    // Makes the command treat its pipes as a terminal.
     const terminal = 'data:text/javascript,process.stdin.isTTY = process.stderr.isTTY = true';
     const args = ['--import', terminal, COMMAND, 'sessions', 'delete', 's', '--store', `file:${folder}`];
     const child = spawn(process.execPath, args, { stdio: ['pipe', 'ignore', 'pipe'] });
@@ -87,7 +87,7 @@ describe('the command', () => {
     ['Ctrl-C', 'SIGINT', 130],
     ['SIGTERM', 'SIGTERM', 143],
   ] as const)(
-    'closes its store at %s and ends with the code of that, whatever Genkit does at it',
+    'closes its store at %s and ends with the exit code of the signal, despite the listener of Genkit',
     async (_, signal, code) => {
       const folder = temporaryFolder();
       writeFileSync(

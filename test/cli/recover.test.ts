@@ -11,7 +11,7 @@ import { jsonLinesOf } from './support/run-cli.ts';
 
 beforeAll(buildPackage);
 
-/** An app with two runs; its model never answers in the process that is to die, and writes down each call in another. */
+/** An app with two runs. Its model never answers in the process that is killed, and logs each call in other processes. */
 const APP = `
   import { appendFileSync } from 'node:fs';
   import { defineAgent, FileSessionStore, genkit } from ${JSON.stringify(join(DIST, 'index.mjs'))};

@@ -1,4 +1,4 @@
-/** The commands that look at sessions, on a file store, by the command line as a user writes it. */
+/** The commands for sessions, on a file store, with command lines as a user writes them. */
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import type { MessageData } from 'genkitx-agents';
@@ -37,13 +37,13 @@ describe('sessions list', () => {
     expect(one.err).toContain('There are more');
   });
 
-  it('refuses a status that there is not, and a context that is no object', async () => {
+  it('refuses an unknown status, and a context that is not an object', async () => {
     await save([{ snapshotId: 'a1', sessionId: 'a' }]);
     expect(await cli('sessions', 'list', '--status', 'complete')).toMatchObject({ code: 2, out: '' });
     for (const context of ['null', '0', '"ada"', '[]', '{']) {
       const refused = await cli('sessions', 'list', '--context', context);
       expect(refused, context).toMatchObject({ code: 2, out: '' });
-      expect(refused.err, context).toContain("--context takes a JSON object, say '{");
+      expect(refused.err, context).toContain("--context takes a JSON object, for example '{");
     }
   });
 
@@ -55,7 +55,7 @@ describe('sessions list', () => {
 });
 
 describe('a problem', () => {
-  it('is told without what would move the cursor', async () => {
+  it('is printed without characters that move the cursor', async () => {
     const [sessionId, snapshotId] = ['s\u001B[2J', 'a\u001B[2J'];
     await save([{ snapshotId, sessionId }]);
     const aborted = await cli('runs', 'abort', snapshotId);
@@ -80,7 +80,7 @@ describe('sessions show', () => {
     said('model', 'It is on its way.\u001B[2J'),
   ];
 
-  it('prints the conversation with calls of tools in one line, the state, the artifacts and the error', async () => {
+  it('prints the conversation with each tool call in one line, the state, the artifacts and the error', async () => {
     const state = { messages, custom: { orderId: 'A-17' }, artifacts: [{ name: 'label.pdf', parts: [{ text: 'x' }] }] };
     await save([
       {
@@ -105,7 +105,7 @@ describe('sessions show', () => {
     expect((await cli('sessions', 'show', 'a', '--full')).out).toContain('    "id": "A-17"');
   });
 
-  it('prints an earlier snapshot by its id, and the whole of it as JSON', async () => {
+  it('prints an earlier snapshot by its id, and as JSON in full', async () => {
     await save([
       { snapshotId: 'a1', sessionId: 'a', state: { messages: messages.slice(0, 1) } },
       { snapshotId: 'a2', sessionId: 'a', parentId: 'a1', state: { messages } },
@@ -118,7 +118,7 @@ describe('sessions show', () => {
 });
 
 describe('sessions tree', () => {
-  it('draws a line of turns straight down and branches to the right', async () => {
+  it('draws successive turns straight down and branches to the right', async () => {
     const turns = [
       { snapshotId: 's1', parentId: undefined },
       { snapshotId: 's2', parentId: 's1' },
@@ -191,14 +191,14 @@ describe('sessions delete, prune and retain', () => {
     ['delete', ['sessions', 'delete', 'a']],
     ['prune', ['sessions', 'prune', '--idle', '30d']],
     ['retain', ['sessions', 'retain', '--idle', '30d']],
-  ])('%s asks first, says the counts before and after, and removes nothing with --dry-run', async (_name, argv) => {
+  ])('%s asks first, prints the counts before and after, and removes nothing with --dry-run', async (_name, argv) => {
     expect(await asked(undefined, ...argv, '--dry-run')).toMatchObject({
       code: 0,
       out: 'Would remove: 1 session, 2 snapshots\n',
     });
     const nowhere = await asked(undefined, ...argv);
     expect(nowhere).toMatchObject({ code: 2, out: '' });
-    expect(nowhere.err).toContain('1 session, 2 snapshots will be removed for good. Add --yes');
+    expect(nowhere.err).toContain('1 session, 2 snapshots will be removed permanently. Add --yes');
     expect((await asked(false, ...argv)).err).toContain('Nothing was removed.');
     expect(await left()).toEqual(['b', 'a']);
     expect(await asked(true, ...argv)).toMatchObject({
@@ -208,7 +208,7 @@ describe('sessions delete, prune and retain', () => {
     expect(await left()).toEqual(['b']);
   });
 
-  it('retain writes what it removes to an archive, which import reads', async () => {
+  it('retain archives the sessions that it removes, and import reads the archive', async () => {
     expect(await asked(true, 'sessions', 'retain', '--idle', '30d', '--archive', 'archive')).toMatchObject({
       code: 0,
     });
@@ -217,10 +217,10 @@ describe('sessions delete, prune and retain', () => {
     expect(new Set(await left())).toEqual(new Set(['a', 'b']));
   });
 
-  it('delete nothing when one of the sessions is not there, and prune nothing without a policy', async () => {
+  it('delete removes nothing when one of the sessions does not exist, and prune nothing without a policy', async () => {
     expect(await asked(true, 'sessions', 'delete', 'a', 'gone')).toMatchObject({ code: 1 });
     expect(await asked(true, 'sessions', 'prune')).toMatchObject({ code: 2 });
-    expect((await asked(true, 'sessions', 'prune', '--idle', '3')).err).toContain("'3' is no duration. Write 30d");
+    expect((await asked(true, 'sessions', 'prune', '--idle', '3')).err).toContain("'3' is not a duration. Write 30d");
     expect(await left()).toEqual(['b', 'a']);
   });
 });
@@ -249,15 +249,15 @@ describe('sessions export, import and copy', () => {
       const argv = ['sessions', 'import', ...(input.length > 0 ? [] : ['all.jsonl']), '-s', store];
       const ran = await runCli(argv, { folder, input });
       expect(ran.out).toBe(
-        'There now: 2 sessions\nWritten:   4 snapshots, 0 session records, 0 records of users and apps\n',
+        'Complete: 2 sessions\nWritten:  4 snapshots, 0 session records, 0 records of users and apps\n',
       );
       expect(await sessionsIn(store)).toBe(await sessionsIn('file:data'));
     }
   });
 
-  it('import says that a file was cut off, and export never writes over one', async () => {
+  it('import reports a file that was cut off, and export never overwrites one', async () => {
     await cli('sessions', 'export', '-o', 'all.jsonl');
-    expect((await cli('sessions', 'export', '-o', 'all.jsonl')).err).toContain('is there already. Name a new file.');
+    expect((await cli('sessions', 'export', '-o', 'all.jsonl')).err).toContain('already exists. Name a new file.');
     truncateSync(`${folder}/all.jsonl`, readFileSync(`${folder}/all.jsonl`).lastIndexOf('{"kind":"end"'));
     const cut = await runCli(['sessions', 'import', 'all.jsonl', '-s', 'file:copy'], { folder });
     expect(cut.code).toBe(1);
@@ -271,7 +271,7 @@ describe('sessions export, import and copy', () => {
     expect(existsSync(`${folder}/some.jsonl`)).toBe(false);
   });
 
-  it('copy moves all between two stores, and to another tenant; what went on in both is a problem', async () => {
+  it('copy moves all between two stores, and to another tenant; a session that continued in both is a problem', async () => {
     const copy = ['sessions', 'copy', '--from', 'file:data', '--to', 'file:copy'];
     expect(await runCli([...copy, '--to-tenant', 'team'], { folder })).toMatchObject({ code: 0 });
     expect(await sessionsIn('file:copy')).toBe('No sessions.\n');
@@ -281,47 +281,51 @@ describe('sessions export, import and copy', () => {
     await saveIn(`${folder}/copy`, [{ snapshotId: 'a9', sessionId: 'a' }]);
     const diverged = await runCli(copy, { folder });
     expect(diverged.code).toBe(1);
-    expect(diverged.err).toContain('1 session went on in both, and nothing more of them was written: a.');
+    expect(diverged.err).toContain('1 session continued in both stores, and nothing more of them was written: a.');
     for (const snapshotId of ['z1', 'z2']) await save([{ snapshotId, sessionId: 'z', parentId: 'z0' }]);
     await saveIn(`${folder}/copy`, [{ snapshotId: 'z3', sessionId: 'z', parentId: 'z2' }]);
     const partial = await runCli(copy, { folder });
     expect(partial.code).toBe(1);
     expect(partial.err).toMatch(
-      /: a\..*\n.*1 session went on in the second store, and other branches stay in the first: z\./,
+      /: a\..*\n.*1 session continued in the second store, and other branches stay in the first: z\./,
     );
   });
 });
 
-describe('what a command can not take', () => {
+describe('arguments that a command refuses', () => {
   it.each([
     ['no such command', ['sessions', 'lst'], /unknown command 'lst'/],
     ['no store', ['sessions', 'list'], /required option '-s, --store <url>'/],
     [
-      'a URL that is none',
+      'a URL that does not name a store',
       ['sessions', 'list', '-s', 'redis:x'],
-      /'redis:x' names no store. A store is 'file:DIRECTORY'/,
+      /'redis:x' does not name a store. Pass 'file:DIRECTORY'/,
     ],
-    ['a missing directory', ['sessions', 'list', '-s', 'file:nowhere'], /There is no directory .*nowhere/],
-    ['a missing module', ['sessions', 'list', '-s', './nowhere.ts#store'], /There is no file .*nowhere.ts/],
-    ['a limit that is no number', ['sessions', 'list', '-s', 'file:.', '-n', 'many'], /'many' is no whole number/],
-    ['a context for a file store', ['sessions', 'list', '-s', 'file:.', '--context', '{}'], /use --tenant/],
-  ])('%s: exit code 2, and a sentence that says what to do', async (_name, argv, message) => {
+    ['a missing directory', ['sessions', 'list', '-s', 'file:nowhere'], /The directory .*nowhere does not exist/],
+    ['a missing module', ['sessions', 'list', '-s', './nowhere.ts#store'], /The file .*nowhere.ts does not exist/],
+    [
+      'a limit that is not a number',
+      ['sessions', 'list', '-s', 'file:.', '-n', 'many'],
+      /'many' is not a whole number/,
+    ],
+    ['a context for a file store', ['sessions', 'list', '-s', 'file:.', '--context', '{}'], /Pass --tenant/],
+  ])('%s: exit code 2, and a message that says what to do', async (_name, argv, message) => {
     const ran = await runCli(argv, { folder });
     expect(ran).toMatchObject({ code: 2, out: '' });
     expect(ran.err).toMatch(message);
   });
 
-  it('a tenant of which the store has nothing: a warning names the tenants that there are', async () => {
+  it('a tenant without data: a warning names the tenants of the store', async () => {
     await save([{ snapshotId: 'a1', sessionId: 'a' }], 'Ada');
     await save([{ snapshotId: randomUUID() }], 'bob@x');
     for (const argv of [['sessions', 'list'], ['sessions', 'export'], ['doctor'], ['doctor', '--tenant', 'bab']]) {
       const { err } = await cli(...argv);
-      expect(err).toMatch(/has nothing of the tenant '(global|bab)'\. Choose one with --tenant: Ada, bob@x\./);
+      expect(err).toMatch(/has no data of the tenant '(global|bab)'\. Choose one with --tenant: Ada, bob@x\./);
     }
     expect((await cli('doctor', '--tenant', 'Ada')).err).not.toContain('Warning');
   });
 
-  it('a module that throws: a sentence that names it', async () => {
+  it('a module that throws: a message that names it', async () => {
     writeFileSync(`${folder}/broken.mjs`, 'throw new Error("There is no DATABASE_URL.");');
     expect(await runCli(['sessions', 'list', '-s', './broken.mjs#store'], { folder })).toMatchObject({
       code: 1,
@@ -329,11 +333,11 @@ describe('what a command can not take', () => {
     });
   });
 
-  it('a directory of something else: a warning', async () => {
+  it('a directory with other data: a warning', async () => {
     mkdirSync(`${folder}/data/notes`, { recursive: true });
     for (const argv of [['doctor'], ['memories', 'list']]) {
       expect(await cli(...argv)).toMatchObject({
-        err: expect.stringContaining("has nothing of the tenant 'global'. Choose one with --tenant: notes.") as string,
+        err: expect.stringContaining("has no data of the tenant 'global'. Choose one with --tenant: notes.") as string,
       });
     }
   });
@@ -341,14 +345,14 @@ describe('what a command can not take', () => {
   it('an empty directory is a new store', async () => {
     mkdirSync(`${folder}/data`);
     expect(await cli('sessions', 'list')).toMatchObject({ code: 0, out: 'No sessions.\n' });
-    expect((await cli('doctor')).err).toContain('All is well.');
+    expect((await cli('doctor')).err).toContain('No problems found.');
   });
 
   it.each([
     ['session', ['sessions', 'show', 'gone'], /no session 'gone'/],
     ['snapshot', ['sessions', 'show', 'gone', '--snapshot'], /no snapshot 'gone'/],
     ['tree', ['sessions', 'tree', 'gone'], /no session 'gone'/],
-  ])('a %s that is not there: exit code 1', async (_name, argv, message) => {
+  ])('a %s that does not exist: exit code 1', async (_name, argv, message) => {
     await save([{ snapshotId: 'a1', sessionId: 'a' }]);
     const ran = await cli(...argv);
     expect(ran).toMatchObject({ code: 1, out: '' });

@@ -1,10 +1,10 @@
 import { Problem } from '../../failures.ts';
 import type { Io } from '../../io.ts';
 import { count } from '../../output/text.ts';
-import { isConfirmed, printForeseen, type RemovingFlags } from '../removing.ts';
+import { isConfirmed, printDryRun, type RemovingFlags } from '../removing.ts';
 import { printJson } from '../with-store.ts';
 
-interface Discarding {
+interface DiscardOptions {
   readonly noun: 'job' | 'text';
   readonly known: readonly { readonly id: string }[];
   /** Says that there is no item with this id. */
@@ -15,23 +15,23 @@ interface Discarding {
 }
 
 /**
- * Removes the named items after asking.
+ * Asks, and removes the named items.
  *
- * @throws Problem when one of them is not known. Then nothing is removed.
+ * @throws Problem when one of them does not exist. Then nothing is removed.
  */
 export async function discardAll(
   io: Io,
   flags: RemovingFlags,
   given: readonly string[],
-  { noun, known, unknown, loss, discard }: Discarding,
+  { noun, known, unknown, loss, discard }: DiscardOptions,
 ): Promise<void> {
   const ids = [...new Set(given)];
   const wrong = ids.find((id) => known.every((one) => one.id !== id));
   if (wrong !== undefined) throw new Problem(unknown(wrong));
   const what = count(ids.length, noun);
   const removed = { [`${noun}s`]: ids.length };
-  if (flags.dryRun) return printForeseen(io, flags, removed, what);
-  if (!(await isConfirmed(io, flags, `${what} will be removed for good; ${loss}`))) return;
+  if (flags.dryRun) return printDryRun(io, flags, removed, what);
+  if (!(await isConfirmed(io, flags, `${what} will be removed permanently; ${loss}`))) return;
   for (const id of ids) await discard(id);
   if (flags.json) await printJson(io, removed);
   else await io.print(`Removed: ${what}\n`);

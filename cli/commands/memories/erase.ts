@@ -2,47 +2,46 @@ import type { Command } from 'commander';
 import type { MemoryErasure, MemoryScopeId } from 'genkitx-agents/memory';
 import type { Io } from '../../io.ts';
 import { count } from '../../output/text.ts';
-import { isConfirmed, printForeseen, removingCommand, type RemovingFlags } from '../removing.ts';
+import { isConfirmed, printDryRun, removingCommand, type RemovingFlags } from '../removing.ts';
 import { itemsOf, printJson } from '../with-store.ts';
 import { describeScope, mustScope, scoped, scopeIdOf, withMemories, type ScopeFlags } from './scope.ts';
 
 /** `memories erase` */
 export function addErase(parent: Command, io: Io): void {
-  scoped(removingCommand(parent, 'erase', 'removes everything that is known of a scope')).action(
-    (flags: ScopeFlags & RemovingFlags) =>
-      withMemories(io, flags, async (open) => {
-        const { manager, knowsSessions } = open;
-        const scope = await mustScope(flags, open);
-        const counted = async (): Promise<number> => {
-          let memories = 0;
-          for await (const _ of itemsOf((page) => manager.list({ scope, includeInvalid: true, ...page }))) memories++;
-          return memories;
-        };
-        if (flags.dryRun) {
-          const memories = await counted();
-          const what = `${countMemories(memories)}, and all that belongs to the scope`;
-          return printForeseen(io, flags, { memories }, what);
-        }
-        if (!flags.yes && !(await isConfirmed(io, flags, await describeLoss(scopeIdOf(flags), counted())))) return;
-        const erased = await manager.erase({ scope });
-        if (flags.json) await printJson(io, erased);
-        else await io.print(`Removed: ${describeErasure(erased)}\n`);
-        if (!knowsSessions)
-          io.say(
-            "The sessions that it was learned from do not count as read: one that goes on is learned from again. Remove them as well, or erase again with the manager of your application's module as --store.",
-          );
-      }),
+  scoped(removingCommand(parent, 'erase', 'removes all data of a scope')).action((flags: ScopeFlags & RemovingFlags) =>
+    withMemories(io, flags, async (open) => {
+      const { manager, knowsSessions } = open;
+      const scope = await mustScope(flags, open);
+      const counted = async (): Promise<number> => {
+        let memories = 0;
+        for await (const _ of itemsOf((page) => manager.list({ scope, includeInvalid: true, ...page }))) memories++;
+        return memories;
+      };
+      if (flags.dryRun) {
+        const memories = await counted();
+        const what = `${countMemories(memories)}, and all other data of the scope`;
+        return printDryRun(io, flags, { memories }, what);
+      }
+      if (!flags.yes && !(await isConfirmed(io, flags, await describeLoss(scopeIdOf(flags), counted())))) return;
+      const erased = await manager.erase({ scope });
+      if (flags.json) await printJson(io, erased);
+      else await io.print(`Removed: ${describeErasure(erased)}\n`);
+      if (!knowsSessions)
+        io.say(
+          "The sessions that it was learned from are not marked as read: one that continues is learned from again. Remove them as well, or erase again with the manager of your application's module as --store.",
+        );
+    }),
   );
 }
 
 /** @throws The error of the count, unless the memories can't be read: erasing needs no key, counting does. */
 async function describeLoss(id: MemoryScopeId, counted: Promise<number>): Promise<string> {
-  const of = `of ${describeScope(id)} will be removed for good.`;
+  const of = `of ${describeScope(id)} will be removed permanently.`;
   try {
     return `${countMemories(await counted)} ${of}`;
   } catch (error) {
     if ((error as { status?: unknown }).status !== 'FAILED_PRECONDITION') throw error;
-    return `All memories ${of} How many there are is not known, because they can't be read.`;
+    return `All memories ${of} Their number is unknown, because they can't be read.`;
   }
 }
 

@@ -7,7 +7,7 @@ import { mustScope, scoped, withMemories, type ScopeFlags } from './scope.ts';
 
 /** `memories export` */
 export function addExport(parent: Command, io: Io): void {
-  scoped(storeCommand(parent, 'export', 'everything that is known of a scope, as JSON Lines'))
+  scoped(storeCommand(parent, 'export', 'all data of a scope, as JSON Lines'))
     .addOption(outOption())
     .action((flags: ScopeFlags & OutFlags) =>
       withMemories(io, flags, async (open) => {

@@ -10,7 +10,7 @@ import { describeScope, withMemories } from './scope.ts';
 
 /** `memories jobs`, `replay` and `discard` */
 export function addJobs(parent: Command, io: Io): void {
-  storeCommand(parent, 'jobs', 'what waits to be learned from, runs, or has failed for good')
+  storeCommand(parent, 'jobs', 'the jobs of learning that wait, run, or are dead')
     .addOption(new Option('--state <state>', 'only these').choices(['waiting', 'running', 'dead']))
     .action(({ state, ...flags }: StoreFlags & Partial<Pick<MemoryJob, 'state'>>) =>
       withMemories(io, flags, async ({ manager, caller }) => {
@@ -32,7 +32,7 @@ export function addJobs(parent: Command, io: Io): void {
     (ids: readonly string[], flags: StoreFlags) =>
       withMemories(io, flags, async ({ manager, caller }) => {
         for (const id of ids) await manager.jobs.replay(id, caller);
-        io.say(`Waiting again: ${count(ids.length, 'job')}`);
+        io.say(`Replayed: ${count(ids.length, 'job')}`);
       }),
   );
 
@@ -50,7 +50,7 @@ export function addJobs(parent: Command, io: Io): void {
   );
 }
 
-/** The beginning of what would be learned from a job. A job of another version of the package may have other members. */
+/** The beginning of the text that a job learns from. A job of another version of the package may have other members. */
 function textOf({ input }: MemoryJob): string {
   const { messages, facts } = (input ?? {}) as { messages?: MessageData[]; facts?: { text?: string }[] };
   const parts = messages?.flatMap(({ content }) => content) ?? facts ?? [];

@@ -16,9 +16,9 @@ interface ListFlags extends ScopeFlags {
 /** `memories list` */
 export function addList(parent: Command, io: Io): void {
   scoped(storeCommand(parent, 'list', 'the memories of a scope, the one updated last first; without --app the scopes'))
-    .option('--all', 'also those that do not hold any more')
-    .option('--as-of <time>', 'as the scope was then (ISO 8601)')
-    .option('-n, --limit <count>', 'at most so many', parseCount, 50)
+    .option('--all', 'also those that are not valid any more')
+    .option('--as-of <time>', 'the scope as it was at this time (ISO 8601)')
+    .option('-n, --limit <count>', 'the most memories or scopes to show', parseCount, 50)
     .action(async (flags: ListFlags) => {
       assertNoOwner(flags);
       await withMemories(io, flags, (open) =>
@@ -42,7 +42,7 @@ async function listMemories(io: Io, flags: ListFlags, open: OpenMemories): Promi
     { name: 'id', of: ({ id }) => id },
     { name: 'confidence', of: ({ confidence }) => confidence.toFixed(2) },
     { name: 'updated (UTC)', of: ({ updatedAt }) => time(updatedAt) },
-    { name: 'held until', of: ({ validTo }) => time(validTo) },
+    { name: 'valid until', of: ({ validTo }) => time(validTo) },
     { name: 'topics', of: ({ topics }) => topics.join(', ') },
     { name: 'text', of: ({ text }) => text },
   ]);

@@ -10,7 +10,7 @@ import { addShow } from './show.ts';
 
 /** `memories ...` */
 export function addMemories(program: Command, io: Io): void {
-  const memories = program.command('memories').description('looks at long-term memories, and removes them');
+  const memories = program.command('memories').description('shows, exports and removes long-term memories');
   addList(memories, io);
   addSearch(memories, io);
   addShow(memories, io);

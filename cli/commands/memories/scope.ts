@@ -23,22 +23,22 @@ export async function withMemories<T>(io: Io, flags: StoreFlags, work: (open: Op
 export function scoped(command: Command): Command {
   return command
     .option('--app <name>', "the application's name")
-    .option('--user <id>', 'the scope of this user of it')
-    .option('--session <id>', 'the scope of this session of it');
+    .option('--user <id>', 'the scope of this user of the application')
+    .option('--session <id>', 'the scope of this session of the application');
 }
 
 /** @throws WrongUse with `--user` or `--session` but without `--app`: they would be ignored. */
 export function assertNoOwner({ app, user, session }: ScopeFlags): void {
   const flag = user === undefined ? '--session' : '--user';
   if (app === undefined && (user ?? session) !== undefined)
-    throw new WrongUse(`${flag} needs --app: it names the scope's app.`);
+    throw new WrongUse(`${flag} needs --app, the application of the scope.`);
 }
 
 /** @throws WrongUse without `--app`, or with both a user and a session. */
 export function scopeIdOf({ app: appName, user: userId, session: sessionId }: ScopeFlags): MemoryScopeId {
-  if (appName === undefined) throw new WrongUse('Name the scope: --app, and --user or --session for theirs.');
+  if (appName === undefined) throw new WrongUse('Name the scope: --app, and --user or --session for the scope of one.');
   if (userId !== undefined && sessionId !== undefined)
-    throw new WrongUse('A scope is of a user or of a session, not of both.');
+    throw new WrongUse('A scope belongs to a user or to a session. Pass --user or --session, not both.');
   if (userId !== undefined) return { scope: 'user', appName, userId };
   return sessionId === undefined ? { scope: 'app', appName } : { scope: 'session', appName, sessionId };
 }

@@ -12,11 +12,11 @@ const MOST_FOUND = 50;
 
 /** `memories search` */
 export function addSearch(parent: Command, io: Io): void {
-  const description = 'the memories of a scope that fit a text, with the parts of their scores';
+  const description = 'the memories of a scope that match a text, with the parts of their scores';
   scoped(storeCommand(parent, 'search <query>', description))
-    .option('-n, --limit <count>', `at most so many, up to ${MOST_FOUND}`, parseCount, 10)
+    .option('-n, --limit <count>', `the most memories to show, up to ${MOST_FOUND}`, parseCount, 10)
     .action(async (query: string, { limit: k, ...flags }: ScopeFlags & { readonly limit: number }) => {
-      if (k > MOST_FOUND) throw new WrongUse(`--limit of a search is 1 to ${MOST_FOUND}.`);
+      if (k > MOST_FOUND) throw new WrongUse(`--limit of a search is a number from 1 to ${MOST_FOUND}.`);
       await withMemories(io, flags, async (open) => {
         const scope = await mustScope(flags, open);
         const { memories, report } = await open.manager.search({ scope, query, k, deadlineMs: SEARCH_MS });

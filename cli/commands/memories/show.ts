@@ -8,12 +8,13 @@ import { scoped, scopeIdOf, withMemories, type ScopeFlags } from './scope.ts';
 
 /** `memories show ID` */
 export function addShow(parent: Command, io: Io): void {
-  scoped(storeCommand(parent, 'show <id>', 'a memory with its sources, and what it was before')).action(
+  scoped(storeCommand(parent, 'show <id>', 'a memory with its sources and its earlier revisions')).action(
     (id: string, flags: ScopeFlags) =>
       withMemories(io, flags, async ({ manager, caller }) => {
         const scope = scopeIdOf(flags);
         const [memory] = await manager.store.get(scope, [id], caller);
-        if (!memory) throw new Problem(`The scope has no memory '${id}'. 'memories list' shows those it has.`);
+        if (!memory)
+          throw new Problem(`The scope has no memory '${id}'. 'memories list' shows the memories of the scope.`);
         const revisions = await manager.store.revisions(scope, id, caller);
         if (flags.json) await printJson(io, { memory, revisions });
         else for (const line of memoryLines(memory, revisions)) await io.print(`${line}\n`);
@@ -32,7 +33,7 @@ function* memoryLines(memory: Memory, revisions: readonly Memory[]): Generator<s
     validTo === undefined
       ? ''
       : ` until ${time(validTo)}${supersededBy === undefined ? '' : `, replaced by ${safe(supersededBy)}`}`;
-  yield `holds from ${time(validFrom)}${end}`;
+  yield `valid from ${time(validFrom)}${end}`;
   yield* ['', 'sources'];
   for (const { id: source, type, trust, statement, sessionId, snapshotId, from, to, at } of sources) {
     const messages = from === undefined ? '' : `, messages ${from} to ${(to ?? from + 1) - 1}`;

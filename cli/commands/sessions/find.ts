@@ -6,13 +6,16 @@ import type { OpenStore } from '../../stores/open-store.ts';
 export async function mustGetSnapshot({ store, caller }: OpenStore, snapshotId: string): Promise<SessionSnapshot> {
   const snapshot = await store.getSnapshot({ ...caller, snapshotId, frozen: true });
   if (!snapshot)
-    throw new Problem(`The store has no snapshot '${snapshotId}'. 'sessions tree SESSION' lists those of a session.`);
+    throw new Problem(
+      `The store has no snapshot '${snapshotId}'. 'sessions tree SESSION' lists the snapshots of a session.`,
+    );
   return snapshot;
 }
 
 /** The latest leaf. @throws Problem when there is no such session. */
 export async function mustGetSession({ store, caller }: OpenStore, sessionId: string): Promise<SessionSnapshot> {
   const snapshot = await store.getSnapshot({ ...caller, sessionId, frozen: true });
-  if (!snapshot) throw new Problem(`The store has no session '${sessionId}'. 'sessions list' shows those there are.`);
+  if (!snapshot)
+    throw new Problem(`The store has no session '${sessionId}'. 'sessions list' shows the sessions of the store.`);
   return snapshot;
 }

@@ -17,10 +17,12 @@ const STATUSES: readonly SnapshotStatus[] = ['pending', 'completed', 'failed', '
 /** `sessions list` */
 export function addList(parent: Command, io: Io): void {
   storeCommand(parent, 'list', 'the sessions, the one written last first')
-    .option('-n, --limit <count>', 'at most so many', parseCount, 50)
+    .option('-n, --limit <count>', 'the most sessions to show', parseCount, 50)
     .option('--owner <id>', 'only the sessions of this user')
     .option('--agent <name>', 'only the sessions of this agent')
-    .addOption(new Option('--status <status>', 'only those whose latest snapshot has this status').choices(STATUSES))
+    .addOption(
+      new Option('--status <status>', 'only the sessions whose latest snapshot has this status').choices(STATUSES),
+    )
     .action((flags: ListFlags) =>
       withStore(io, flags, ['list'], async ({ store, caller }) => {
         const sessions = itemsOf((page) =>

@@ -42,7 +42,7 @@ export function addMove(parent: Command, io: Io): void {
         io.say(`Exported: ${count(sessions, 'session')}`);
       }),
     );
-  storeCommand(parent, 'import [file]', "what export wrote, from a file or the standard input ('-')").action(
+  storeCommand(parent, 'import [file]', "reads what export wrote, from a file or the standard input ('-')").action(
     async (file: string | undefined, flags: StoreFlags) => {
       const open = await openStore(flags, io, { needs: ['list'], isNew: true });
       await closing(io, [open], async () => {
@@ -55,11 +55,11 @@ export function addMove(parent: Command, io: Io): void {
   );
   parent
     .command('copy')
-    .description('all sessions, records of users and apps from one store to another; run it again to go on')
-    .addOption(new Option('--from <url>', 'the store that is read').makeOptionMandatory())
-    .addOption(new Option('--to <url>', 'the store that is written; what it has already stays').makeOptionMandatory())
+    .description('copies all sessions and the records of users and apps to another store; run it again to continue')
+    .addOption(new Option('--from <url>', 'the store to read').makeOptionMandatory())
+    .addOption(new Option('--to <url>', 'the store to write; its data is not overwritten').makeOptionMandatory())
     .option('-t, --tenant <prefix>', 'the tenant')
-    .option('--to-tenant <prefix>', 'the tenant in the store that is written. Default: the same')
+    .option('--to-tenant <prefix>', 'the tenant in the store to write. Default: the same')
     .option('--json', 'for programs: JSON')
     .action(async (flags: CopyFlags) => {
       const { from, to, tenant, toTenant = tenant } = flags;
@@ -77,7 +77,7 @@ export function addMove(parent: Command, io: Io): void {
 }
 
 function showProgress(io: Io, { sessions, snapshots }: CopyResult): void {
-  io.progress(`${count(sessions, 'session')} there, ${count(snapshots, 'snapshot')} written`);
+  io.progress(`${count(sessions, 'session')} complete, ${count(snapshots, 'snapshot')} written`);
 }
 
 async function printMoved(io: Io, { json }: { readonly json?: boolean }, result: CopyResult): Promise<void> {
@@ -85,20 +85,20 @@ async function printMoved(io: Io, { json }: { readonly json?: boolean }, result:
   if (json) await printJson(io, result);
   else {
     await io.print(
-      `There now: ${count(sessions, 'session')}\n` +
-        `Written:   ${count(snapshots, 'snapshot')}, ${count(records, 'session record')}, ${count(scopes, 'record')} of users and apps\n`,
+      `Complete: ${count(sessions, 'session')}\n` +
+        `Written:  ${count(snapshots, 'snapshot')}, ${count(records, 'session record')}, ${count(scopes, 'record')} of users and apps\n`,
     );
   }
   const problems: string[] = [];
   if (diverged.length > 0) {
     problems.push(
-      `${count(diverged.length, 'session')} went on in both, and nothing more of them was written: ${diverged.join(', ')}. ` +
+      `${count(diverged.length, 'session')} continued in both stores, and nothing more of them was written: ${diverged.join(', ')}. ` +
         'Decide which to keep, delete the other, and run this again.',
     );
   }
   if (partial.length > 0) {
     problems.push(
-      `${count(partial.length, 'session')} went on in the second store, and other branches stay in the first: ${partial.join(', ')}. ` +
+      `${count(partial.length, 'session')} continued in the second store, and other branches stay in the first: ${partial.join(', ')}. ` +
         'Keep the first store if you need them.',
     );
   }

@@ -21,18 +21,17 @@ interface RetainFlags extends PolicyFlags {
 
 /** `sessions prune` and `sessions retain` */
 export function addPrune(parent: Command, io: Io): void {
-  policyCommand(parent, 'prune', 'removes old sessions and snapshots, and what nothing needs any more').action(
-    (flags: PolicyFlags) =>
-      withStore(io, flags, ['prune', 'list'], async (open) => {
-        const { store, caller } = open;
-        const policy = policyOf(flags);
-        await removeSessions(io, flags, open, {
-          foreseen: await store.prune(policy, { ...caller, dryRun: true }),
-          remove: () => store.prune(policy, caller),
-        });
-      }),
+  policyCommand(parent, 'prune', 'removes old sessions and snapshots, and orphans').action((flags: PolicyFlags) =>
+    withStore(io, flags, ['prune', 'list'], async (open) => {
+      const { store, caller } = open;
+      const policy = policyOf(flags);
+      await removeSessions(io, flags, open, {
+        planned: await store.prune(policy, { ...caller, dryRun: true }),
+        remove: () => store.prune(policy, caller),
+      });
+    }),
   );
-  policyCommand(parent, 'retain', 'as prune, session by session: with an archive, and not what is on hold')
+  policyCommand(parent, 'retain', 'as prune, session by session: can archive them, and keeps sessions on hold')
     .option('--archive <directory>', 'writes each session there before it is removed, as JSON Lines')
     .action((flags: RetainFlags) =>
       withStore(io, flags, ['prune', 'list', 'delete', 'compareLeaf'], async (open) => {
@@ -42,16 +41,16 @@ export function addPrune(parent: Command, io: Io): void {
         const options = {
           contexts: [caller.context],
           onProgress: ({ seen, sessions }: { seen: number; sessions: number }) =>
-            io.progress(`${count(seen, 'session')} looked at, ${sessions} removed`),
+            io.progress(`${count(seen, 'session')} checked, ${sessions} removed`),
           signal: io.signal,
         };
         const archive = flags.archive === undefined ? undefined : archiveToDirectory(resolve(io.folder, flags.archive));
         const removed = await removeSessions(io, flags, open, {
-          foreseen: await applyRetention(store, policy, { ...options, dryRun: true }),
+          planned: await applyRetention(store, policy, { ...options, dryRun: true }),
           remove: () => applyRetention(store, policy, { ...options, ...(archive && { archive }) }),
         });
         if (!removed) return;
-        if (removed.held > 0) io.say(`On hold, and left as they are: ${count(removed.held, 'session')}.`);
+        if (removed.held > 0) io.say(`On hold, and not removed: ${count(removed.held, 'session')}.`);
         if (removed.failed > 0) {
           throw new Problem(
             `${count(removed.failed, 'session')} could not be archived, read or removed; run it again.`,
@@ -63,15 +62,15 @@ export function addPrune(parent: Command, io: Io): void {
 
 function policyCommand(parent: Command, usage: string, description: string): Command {
   return removingCommand(parent, usage, description)
-    .option('--idle <duration>', 'whole sessions that were not written for so long, say 90d', parseDuration)
+    .option('--idle <duration>', 'whole sessions without a write for this long, for example 90d', parseDuration)
     .option(
       '--max-age <duration>',
-      'snapshots that are older, but for leaves and those that a session continues from',
+      'older snapshots, except leaves and those that a session continues from',
       parseDuration,
     )
     .option(
       '--max-chain <count>',
-      'of every path to a leaf all but the newest so many snapshots and those that a session continues from',
+      'on every path to a leaf, all snapshots except the newest <count> and those that a session continues from',
       parseCount,
     );
 }

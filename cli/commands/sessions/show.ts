@@ -12,8 +12,8 @@ interface ShowFlags extends StoreFlags {
 /** `sessions show ID` */
 export function addShow(parent: Command, io: Io): void {
   storeCommand(parent, 'show <id>', 'a session as a conversation, up to its latest snapshot')
-    .option('--snapshot', 'the id is that of a snapshot')
-    .option('--full', 'calls of tools, values and artifacts in full, not in one line')
+    .option('--snapshot', 'the id names a snapshot')
+    .option('--full', 'tool calls, values and artifacts in full, not in one line')
     .action((id: string, flags: ShowFlags) =>
       withStore(io, flags, [], async (open) => {
         const snapshot = await (flags.snapshot ? mustGetSnapshot : mustGetSession)(open, id);
