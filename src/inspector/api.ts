@@ -62,7 +62,7 @@ export interface InspectorReads {
   'memory/scopes': { asks: PageQuery; answers: Page<MemoryScopeId> };
   /** Memories of a scope, the one updated last first. */
   'memory/list': { asks: MemoryListQuery; answers: Page<Memory> };
-  /** The memories that fit a text best, with the parts of their scores. */
+  /** The memories that match a text best, with the parts of their scores. */
   'memory/search': { asks: MemorySearchQuery; answers: MemorySearchResult };
   /** A memory and all its revisions. */
   'memory/show': { asks: MemoryIdQuery; answers: MemoryView };
@@ -201,7 +201,7 @@ export interface TreeNode extends Pick<
   SnapshotMetadata,
   'snapshotId' | 'sessionId' | 'parentId' | 'createdAt' | 'updatedAt' | 'finishReason'
 > {
-  /** Missing in foreign data only. A `pending` snapshot whose lease has run out is `expired` here. */
+  /** Missing in foreign data only. A `pending` snapshot whose lease has expired is `expired` here. */
   status?: SnapshotStatus;
   /** Why it failed, in one line. */
   error?: string;
@@ -211,7 +211,7 @@ export interface TreeNode extends Pick<
   tokens?: number;
   /** Number of the session's messages after this turn, and of those that the turn added. Omitted: unknown. */
   messages?: { count: number; added: number };
-  /** Whether it has a context report, so that `seen` can tell the model's input. */
+  /** Whether it has a context report, so that `seen` can show the model's input. */
   hasReport?: boolean;
   /** The background run that it belongs to. */
   run?: RunFacts;
@@ -448,7 +448,7 @@ export interface MemoryView {
 export interface SourceView {
   /** The source as the memory names it. */
   source: MemorySource;
-  /** The messages of the source. Omitted: they were removed, or the source is no session. */
+  /** The messages of the source. Omitted: they were removed, or the source is not a session. */
   messages?: MessageData[];
   /** Why there are no `messages`. */
   reason?: string;

@@ -70,7 +70,7 @@ class InspectorServer {
   }
 
   address(origin: string): string {
-    return `${origin}${this.#root}?token=${this.#keys.mint()}`;
+    return `${origin}${this.#root}?token=${this.#keys.createToken()}`;
   }
 
   close(): void {
@@ -107,7 +107,7 @@ class InspectorServer {
   /** The `set-cookie` header for a token; empty for a request with a valid cookie; `undefined` for a request with neither. */
   #admit(request: Request, url: URL, path: string): string | undefined {
     const token = path === '' && request.method === 'GET' ? url.searchParams.get('token') : null;
-    // Uses the token up even if there is a cookie, because the browser's history keeps the address.
+    // Invalidates the token even if there is a cookie, because the browser's history keeps the address.
     const cookie = token === null ? undefined : this.#keys.redeem(token);
     return this.#keys.admits(request.headers.get('cookie')) ? '' : cookie;
   }
@@ -120,8 +120,8 @@ class InspectorServer {
     }
     const { onAddress = logAddress } = this.#options;
     onAddress(this.address(url.origin));
-    const advice = 'The terminal or the log of its process now shows an address that opens it, once.';
-    return textAnswer(401, `This inspector opens by an address with a one-time token. ${advice}`);
+    const advice = 'The terminal or the log of its process now shows one.';
+    return textAnswer(401, `Open the inspector by an address with a one-time token. ${advice}`);
   }
 
   #answerFile(request: Request, path: string, cookie: string): Response {
@@ -159,9 +159,9 @@ class InspectorServer {
     if (this.#options.readOnly) {
       throw new Refusal(403, 'PERMISSION_DENIED', 'This inspector is read-only.');
     }
-    // Without permission, another page can send a form, but no JSON.
+    // Without permission, another page can send a form, but not JSON.
     if (!/^application\/json\b/i.test(request.headers.get('content-type') ?? '')) {
-      throw new Refusal(415, 'INVALID_ARGUMENT', 'A write is sent as application/json.');
+      throw new Refusal(415, 'INVALID_ARGUMENT', 'A write must have the content type application/json.');
     }
     const params = Params.ofBody(await readText(request));
     return jsonAnswer(await WRITES[name](new Source(this.#options, params.text('tenant')), params, request.signal));
@@ -192,7 +192,7 @@ function logAddress(address: string): void {
 
 function assertMethod(request: Request, method: 'GET' | 'POST'): void {
   if (request.method === method) return;
-  throw new Refusal(405, 'UNIMPLEMENTED', `This address answers to ${method} only.`, { headers: { allow: method } });
+  throw new Refusal(405, 'UNIMPLEMENTED', `This address answers only ${method}.`, { headers: { allow: method } });
 }
 
 function isMember<T extends object>(table: T, name: string): name is keyof T & string {

@@ -21,8 +21,8 @@ export class Source {
     this.#store = options.store;
     this.can = capabilitiesOf(options.store);
     const { context } = options;
-    const given = typeof context === 'function' ? context(tenant) : context;
-    this.caller = given ? { context: given } : {};
+    const callContext = typeof context === 'function' ? context(tenant) : context;
+    this.caller = callContext ? { context: callContext } : {};
   }
 
   /**
@@ -33,7 +33,7 @@ export class Source {
   having(capability: keyof StoreCapabilities): SnapshotStore {
     if (this.can[capability]) return this.#store as SnapshotStore;
     throw failedPrecondition(
-      `This store has no capabilities.${capability}, so this can't be shown. migratingStore reads such data into one that has.`,
+      `This needs capabilities.${capability}, which the store does not have. Use migratingStore to move its data to one that has it.`,
     );
   }
 

@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** The command as a process of its own, in production too: the person who types it wants the page. */
+/** The command in its own process, with NODE_ENV=production: the command shows the page anyway. */
 async function inspecting(...args: string[]) {
   const command = [COMMAND, 'inspect', ...args, '--port', '0'];
   const env = { ...process.env, NODE_ENV: 'production' };
@@ -41,13 +41,13 @@ async function inspecting(...args: string[]) {
 }
 
 describe('inspect', () => {
-  it('shows a file store on the loopback interface, read-only where asked, and ends at SIGTERM', async () => {
+  it('shows a file store on the loopback interface, read-only with --read-only, and ends at SIGTERM', async () => {
     const { visitor, address, end } = await inspecting(`file:${folder}`, '--read-only');
     expect(address).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]{43}$/);
     const start = await visitor.get('start', {});
     expect(start.items).toMatchObject([{ sessionId: 's', leafId: 'a' }]);
     expect(start.info).toMatchObject({ store: `file:${folder}`, readOnly: true, hasMemory: false, agents: [] });
-    // A page that listens does not keep it alive.
+    // An open event stream does not keep it alive.
     const live = visitor.raw('api/live').catch(() => {});
     await visitor.get('sessions', {});
     expect(await end()).toEqual([143, null]);
@@ -86,7 +86,7 @@ describe('inspect', () => {
     }
   });
 
-  it('says what to do when the port is in use, without a store, or with what is no export', async () => {
+  it('says what to do when the port is in use, without a store, or with a value that is not an export', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const { port } = taken.address() as AddressInfo;
@@ -101,7 +101,7 @@ describe('inspect', () => {
     expect(await runCli(['inspect', `file:${folder}`, '--port', 'x'])).toMatchObject({ code: 2 });
     const noExport = await runCli(['inspect', `file:${folder}`, '--agents', 'file:x']);
     expect(noExport).toMatchObject({ code: 2, err: expect.stringContaining('--agents takes an export of a module') });
-    // A command that starts nevertheless ends as soon as it prints its address.
+    // If the command starts by mistake, it is aborted as soon as it prints its address.
     const refused = (...args: string[]) => {
       const started = new AbortController();
       return runCli(['inspect', `file:${folder}`, ...args], { signal: started.signal, onText: () => started.abort() });

@@ -164,7 +164,7 @@ describe('with a manager that learns nothing, over a store', () => {
     const found = await visitor.get('memory/search', { scope, query: 'lives in Rome', k: 5 });
     expect(found.memories.map(({ memory: { id } }) => id)).toEqual(['m']);
     expect(await visitor.get('memory/source', { scope, id: 'm', source: 0 })).toMatchObject({
-      reason: 'It comes from no message of a session.',
+      reason: 'The source has no messages of a session.',
     });
     expect((await visitor.get('memory/quarantine', { scope })).items).toEqual([]);
     await expect(visitor.get('memory/list', { scope: { scope: 'user' } as MemoryScopeId })).rejects.toMatchObject({
@@ -180,7 +180,7 @@ describe('without a manager', () => {
   it('no memories are shown', async () => {
     const visitor = await visit({});
     expect((await visitor.get('start', {})).info.hasMemory).toBe(false);
-    await expect(visitor.get('memory/scopes', {})).rejects.toThrow("the option 'memory' takes them");
+    await expect(visitor.get('memory/scopes', {})).rejects.toThrow('The inspector has no memories');
   });
 
   it('a store is refused, with the manager to pass', () => {

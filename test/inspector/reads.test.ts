@@ -186,7 +186,7 @@ describe('what is wrong', () => {
     await expect(visitor.get('sessions', { since: 'soon' })).rejects.toThrow('since must be a time');
     await expect(visitor.get('sessions', { status: 'odd' as never })).rejects.toThrow('status must be one of');
     await expect(visitor.get('changes', { snapshotId: 'x', path: 'y' })).rejects.toThrow('JSON Pointer');
-    await expect(visitor.get('memory/scopes', {})).rejects.toThrow('started without memories');
+    await expect(visitor.get('memory/scopes', {})).rejects.toThrow('has no memories');
     const foreign = { getSnapshot: async () => undefined, saveSnapshot: async () => null };
     const limited = await visit({ store: foreign });
     expect(await limited.get('start', {})).toMatchObject({ items: [], info: { capabilities: { list: false } } });

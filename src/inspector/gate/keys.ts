@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** How many cookies are valid at once. With more, the oldest ends, and its browser needs a new address. */
+/** How many cookies are valid at once. A further one replaces the oldest, whose browser then needs a new address. */
 const MOST_COOKIES = 100;
 /** How many unused tokens are valid at once. */
 const MOST_TOKENS = 10;
@@ -19,7 +19,7 @@ export class Keys {
   }
 
   /** A new token, for one use. */
-  mint(): string {
+  createToken(): string {
     const token = randomBytes(32).toString('base64url');
     this.#tokens = [...this.#tokens, hashOf(token)].slice(-MOST_TOKENS);
     return token;

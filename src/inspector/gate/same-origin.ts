@@ -14,18 +14,17 @@ export function assertSameOrigin(request: Request, url: URL, hosts: readonly str
   for (const host of named) {
     const name = host.replace(/:\d*$/, '').toLowerCase();
     if (!LOOPBACK.has(name) && !hosts.includes(name)) {
-      throw forbidden("The inspector answers under the names of this machine only; the option 'hosts' takes others.");
+      throw forbidden("This host name is not allowed. Pass it in the option 'hosts'.");
     }
   }
   const origin = request.headers.get('origin');
-  if (origin !== null && originHost(origin) !== named[1])
-    throw forbidden('The inspector answers to its own page only.');
+  if (origin !== null && originHost(origin) !== named[1]) throw forbidden('The inspector answers only its own page.');
   const site = request.headers.get('sec-fetch-site');
   const isOwn = site === null || site === 'same-origin' || site === 'none';
   // A link may open the page: the site with the link can't read the page.
   const isLink = request.method === 'GET' && request.headers.get('sec-fetch-mode') === 'navigate';
   const isDocument = request.headers.get('sec-fetch-dest') === 'document';
-  if (!isOwn && !(isLink && isDocument)) throw forbidden('The inspector answers to its own page only.');
+  if (!isOwn && !(isLink && isDocument)) throw forbidden('The inspector answers only its own page.');
 }
 
 function originHost(origin: string): string | undefined {

@@ -54,7 +54,7 @@ export function failureAnswer(thrown: unknown): Response {
 }
 
 /**
- * An error with its own message: the developer with the cookie may read whole sessions, which tell more than errors. Clients of agents get
+ * An error with its own message: the developer with the cookie may read whole sessions, which contain more than errors. Clients of agents get
  * the messages of `error-for-caller.ts` instead.
  */
 export function failureOf(thrown: unknown): InspectorFailure {

@@ -1,17 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { answer } from './answers.ts';
 
-/** Adds an event to the next piece of the stream. */
+/** Adds an event to the next chunk of the stream. */
 export type SendEvent = (name: string, data: unknown) => void;
 
 /**
- * An answer of server-sent events. Calls `look` again `pauseMs` after it has ended and the reader has taken its events, until the reader
- * disconnects. So a slow reader gets no more than it reads.
+ * An answer of server-sent events. Calls `poll` again `pauseMs` after it has ended and the reader has taken its events, until the reader
+ * disconnects. So events do not pile up for a slow reader.
  *
  * @param signal Ends the stream.
  */
 export function eventStream(
-  look: (send: SendEvent) => Promise<void>,
+  poll: (send: SendEvent) => Promise<void>,
   { pauseMs, signal }: { pauseMs: number; signal: AbortSignal },
 ): Response {
   const encoder = new TextEncoder();
@@ -24,7 +24,7 @@ export function eventStream(
         if (!isFirst) await pause(pauseMs, undefined, { signal: stop }).catch(() => {});
         isFirst = false;
         const events: string[] = [];
-        if (!stop.aborted) await look((name, data) => events.push(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`));
+        if (!stop.aborted) await poll((name, data) => events.push(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`));
         if (gone.signal.aborted) return;
         // Without events, sends a comment, to notice a closed connection.
         controller.enqueue(encoder.encode(events.join('') || ':\n\n'));

@@ -21,7 +21,7 @@ export class Params {
     );
   }
 
-  /** @throws `INVALID_ARGUMENT` when the body is no JSON object. */
+  /** @throws `INVALID_ARGUMENT` when the body is not a JSON object. */
   static ofBody(text: string): Params {
     let body: unknown;
     try {
@@ -30,16 +30,16 @@ export class Params {
       // Refused below.
     }
     if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-      throw invalidArgument('The body of a write is a JSON object.');
+      throw invalidArgument('The body of a write must be a JSON object.');
     }
     return new Params(new Map(Object.entries(body)));
   }
 
-  /** @throws `INVALID_ARGUMENT` when it is not one text. */
+  /** @throws `INVALID_ARGUMENT` when it is not a single text. */
   text(name: string): string | undefined {
     const value = this.#values.get(name);
     if (value === undefined || typeof value === 'string') return value;
-    throw invalidArgument(`${name} must be one text.`);
+    throw invalidArgument(`${name} must be a single text.`);
   }
 
   /** @throws `INVALID_ARGUMENT` when it is missing. */
@@ -55,7 +55,7 @@ export class Params {
     return [value].flat().filter((one) => typeof one === 'string');
   }
 
-  /** @throws `INVALID_ARGUMENT` when it is no whole number of the range. */
+  /** @throws `INVALID_ARGUMENT` when it is not a whole number in the range. */
   whole(name: string, least: number, most: number): number | undefined {
     const value = this.text(name);
     if (value === undefined) return undefined;
@@ -73,7 +73,7 @@ export class Params {
     throw invalidArgument(`${name} must be a time, such as 2026-01-31T12:00:00Z.`);
   }
 
-  /** @throws `INVALID_ARGUMENT` when it is none of the values. */
+  /** @throws `INVALID_ARGUMENT` when it is not one of the values. */
   oneOf<T extends string>(name: string, ...values: readonly T[]): T | undefined {
     const value = this.text(name);
     if (value === undefined || (values as readonly string[]).includes(value)) return value as T | undefined;
@@ -98,6 +98,6 @@ export class Params {
   /** @throws `INVALID_ARGUMENT` unless `confirm` repeats the id. */
   assertConfirmed(id: string): void {
     if (this.#values.get('confirm') === id) return;
-    throw invalidArgument('Removing asks first: confirm must repeat the id of what is removed.');
+    throw invalidArgument('To remove this, pass its id as confirm.');
   }
 }

@@ -10,7 +10,7 @@ import { SessionWatch } from './session-watch.ts';
 export type SendLive = <K extends keyof LiveEvents>(name: K, data: LiveEvents[K]) => void;
 
 /** Polls the store once, and sends the changes since the poll before. */
-type Look = (send: SendLive) => Promise<void>;
+type Poll = (send: SendLive) => Promise<void>;
 
 /** Server-sent events about a session, or about the list. */
 export function answerLive(
@@ -19,11 +19,11 @@ export function answerLive(
   { pauseMs, signal }: { pauseMs: number; signal: AbortSignal },
 ): Response {
   const sessionId = params.text('sessionId');
-  const look = sessionId === undefined ? lookAtList(source) : lookAtSession(source, params, sessionId);
+  const poll = sessionId === undefined ? pollList(source) : pollSession(source, params, sessionId);
   return eventStream(
     async (send) => {
       try {
-        await look(send);
+        await poll(send);
       } catch (error) {
         send('failure', failureOf(error));
       }
@@ -32,17 +32,17 @@ export function answerLive(
   );
 }
 
-function lookAtSession(source: Source, params: Params, sessionId: string): Look {
+function pollSession(source: Source, params: Params, sessionId: string): Poll {
   const leafId = params.text('leafId');
   const pending = params.texts('pending').slice(0, 20);
   const watch = new SessionWatch(source, { sessionId, leafId, follow: params.isSet('follow'), pending });
-  return (send) => watch.look(send);
+  return (send) => watch.poll(send);
 }
 
 /** How many sessions one poll of the list reads. */
 const NEWEST = 100;
 
-function lookAtList(source: Source): Look {
+function pollList(source: Source): Poll {
   const store = source.having('list');
   let known: ReadonlyMap<string, string> = new Map();
   return async (send) => {

@@ -9,7 +9,7 @@ import { viewOf } from '../read/snapshot-view.ts';
 import type { ReadSnapshot, Source } from '../source.ts';
 import type { SendLive } from './live.ts';
 
-/** How many turns between two polls are read, one by one, at most. Of more turns only the last ones are shown. */
+/** The most turns between two polls that are read, one by one. Of more turns only the last ones are shown. */
 const MOST_MISSED = 100;
 
 /** Sends the changes of a session. A poll with at most one new turn takes one request, and one for each pending snapshot. */
@@ -37,7 +37,7 @@ export class SessionWatch {
     this.#pending = new Set(options.pending);
   }
 
-  async look(send: SendLive): Promise<void> {
+  async poll(send: SendLive): Promise<void> {
     const leaf = await this.#readLeaf();
     if (!leaf) {
       if (this.#leafText !== undefined) send('gone', {});

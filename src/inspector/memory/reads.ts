@@ -12,7 +12,7 @@ import type {
 } from '../api.ts';
 import type { Params } from '../http/params.ts';
 import type { Source } from '../source.ts';
-import { managerOf, mintedScope, mustGetMemory, scopeIn } from './scope.ts';
+import { managerOf, managerScope, mustGetMemory, scopeIn } from './scope.ts';
 
 /** A person can wait longer for a search than a turn. */
 const DEADLINE_MS = 10_000;
@@ -36,7 +36,7 @@ export async function listMemories(source: Source, params: Params): Promise<Page
 
 export async function searchMemories(source: Source, params: Params): Promise<MemorySearchResult> {
   return managerOf(source).search({
-    scope: mintedScope(source, params),
+    scope: managerScope(source, params),
     query: params.mustText('query'),
     deadlineMs: DEADLINE_MS,
     ...asOf(params),
@@ -57,7 +57,7 @@ export async function readSource(source: Source, params: Params): Promise<Source
   if (!found) throw notFound(`Memory ${quote(memory.id)} has no source ${at}; it has ${memory.sources.length}.`);
   const { snapshotId, sessionId, from, to } = found;
   if (from === undefined || to === undefined || (snapshotId ?? sessionId) === undefined) {
-    return { source: found, reason: 'It comes from no message of a session.' };
+    return { source: found, reason: 'The source has no messages of a session.' };
   }
   const snapshot =
     (snapshotId === undefined ? undefined : await source.read({ snapshotId })) ??
@@ -69,7 +69,7 @@ export async function readSource(source: Source, params: Params): Promise<Source
 }
 
 export async function listQuarantine(source: Source, params: Params): Promise<{ items: QuarantinedText[] }> {
-  return { items: await managerOf(source).quarantine.list({ scope: mintedScope(source, params) }) };
+  return { items: await managerOf(source).quarantine.list({ scope: managerScope(source, params) }) };
 }
 
 export async function listJobs(source: Source, params: Params): Promise<Page<MemoryJob>> {

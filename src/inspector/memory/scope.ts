@@ -9,7 +9,7 @@ import type { Source } from '../source.ts';
 /** @throws `FAILED_PRECONDITION` when the inspector has no memories. */
 export function managerOf({ options: { memory } }: Source): MemoryManager {
   if (memory) return memory;
-  throw failedPrecondition("The inspector was started without memories; the option 'memory' takes them.");
+  throw failedPrecondition("The inspector has no memories. Pass a memory manager in the option 'memory'.");
 }
 
 /** @throws `INVALID_ARGUMENT` for a missing or invalid scope. */
@@ -21,7 +21,7 @@ export function scopeIn(params: Params): MemoryScopeId {
 }
 
 /** The scope in the manager's form. The page's developer may see all scopes. */
-export function mintedScope({ caller }: Source, params: Params): MemoryScope {
+export function managerScope({ caller }: Source, params: Params): MemoryScope {
   return memoryScope(scopeIn(params), caller.context);
 }
 

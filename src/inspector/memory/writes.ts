@@ -1,14 +1,14 @@
 import type { InspectorWrites } from '../api.ts';
 import type { Params } from '../http/params.ts';
 import type { Source } from '../source.ts';
-import { managerOf, mintedScope } from './scope.ts';
+import { managerOf, managerScope } from './scope.ts';
 
 type Done = Record<string, never>;
 
 export async function removeMemory(source: Source, params: Params): Promise<Done> {
   const id = params.mustText('id');
   params.assertConfirmed(id);
-  await managerOf(source).remove({ scope: mintedScope(source, params), id });
+  await managerOf(source).remove({ scope: managerScope(source, params), id });
   return {};
 }
 
@@ -16,7 +16,7 @@ export async function approveText(
   source: Source,
   params: Params,
 ): Promise<InspectorWrites['memory/approve']['answers']> {
-  const work = { scope: mintedScope(source, params), id: params.mustText('id') };
+  const work = { scope: managerScope(source, params), id: params.mustText('id') };
   const { status } = await managerOf(source).quarantine.approve(work);
   return { status };
 }
@@ -24,7 +24,7 @@ export async function approveText(
 export async function discardText(source: Source, params: Params): Promise<Done> {
   const id = params.mustText('id');
   params.assertConfirmed(id);
-  await managerOf(source).quarantine.discard({ scope: mintedScope(source, params), id });
+  await managerOf(source).quarantine.discard({ scope: managerScope(source, params), id });
   return {};
 }
 

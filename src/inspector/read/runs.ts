@@ -44,7 +44,7 @@ async function runsOf(source: Source, { sessionId, leafId, leafCount }: SessionS
   const snapshots =
     leafCount > 1
       ? await listAllSnapshots(source.having('list'), { ...source.caller, sessionId })
-      : await pendingLine(source, leafId);
+      : await pendingChain(source, leafId);
   const byId = new Map(snapshots.map((snapshot) => [snapshot.snapshotId, snapshot]));
   return snapshots.flatMap((snapshot) => {
     const state = stateOf(snapshot, snapshot.parentId === undefined ? undefined : byId.get(snapshot.parentId));
@@ -56,15 +56,15 @@ async function runsOf(source: Source, { sessionId, leafId, leafCount }: SessionS
 }
 
 /** A snapshot, after the running ones for which it waits. */
-async function pendingLine(source: Source, leafId: string): Promise<SnapshotMetadata[]> {
-  const line: SnapshotMetadata[] = [];
+async function pendingChain(source: Source, leafId: string): Promise<SnapshotMetadata[]> {
+  const chain: SnapshotMetadata[] = [];
   for (let id: string | undefined = leafId; id !== undefined;) {
     const snapshot: SnapshotMetadata | undefined = await source.readMetadata({ snapshotId: id });
-    if (!snapshot || (line.length > 0 && !runStateOf(snapshot))) break;
-    line.unshift(snapshot);
+    if (!snapshot || (chain.length > 0 && !runStateOf(snapshot))) break;
+    chain.unshift(snapshot);
     id = runStateOf(snapshot) ? snapshot.parentId : undefined;
   }
-  return line;
+  return chain;
 }
 
 function stateOf(snapshot: SnapshotMetadata, parent: SnapshotMetadata | undefined): RunLine['state'] | undefined {

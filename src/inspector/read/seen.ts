@@ -34,20 +34,20 @@ async function summaryOf(
 export function rangesOf(snapshot: ReadSnapshot, report: ContextReport | undefined): SeenRange[] {
   const messages = snapshot.state?.messages ?? [];
   const ranges = report && [...report.sent, ...report.dropped];
-  const told = Math.max(0, report?.summary?.to ?? 0, ...(ranges ?? []).map(([, to]) => to));
+  const reportEnd = Math.max(0, report?.summary?.to ?? 0, ...(ranges ?? []).map(([, to]) => to));
   // The report covers all earlier messages, unless its lists were shortened.
   const isKnown = report && !report.isShortened;
-  const begin = Math.min(messages.length, isKnown ? told : beginOfTurn(snapshot, messages));
-  const fates: SeenRange['as'][] = Array.from({ length: begin }, () =>
+  const begin = Math.min(messages.length, isKnown ? reportEnd : beginOfTurn(snapshot, messages));
+  const uses: SeenRange['as'][] = Array.from({ length: begin }, () =>
     !report ? 'sent' : isKnown ? 'dropped' : 'unknown',
   );
-  const mark = (as: SeenRange['as'], from: number, to: number) => fates.fill(as, from, Math.min(to, begin));
+  const mark = (as: SeenRange['as'], from: number, to: number) => uses.fill(as, from, Math.min(to, begin));
   if (report?.summary) mark('covered', 0, report.summary.to);
   for (const [from, to] of report?.dropped ?? []) mark('dropped', from, to);
   for (const [from, to] of report?.sent ?? []) mark('sent', from, to);
   for (const [from, to] of report?.changed ?? []) mark('changed', from, to);
   return [
-    ...runsOf(fates),
+    ...toRanges(uses),
     ...(messages.length > begin ? [{ from: begin, to: messages.length, as: 'turn' as const }] : []),
   ];
 }
@@ -63,12 +63,12 @@ function beginOfTurn(snapshot: ReadSnapshot, messages: readonly MessageData[]): 
   );
 }
 
-function runsOf(fates: readonly SeenRange['as'][]): SeenRange[] {
-  const runs: SeenRange[] = [];
-  for (const [i, as] of fates.entries()) {
-    const last = runs.at(-1);
+function toRanges(uses: readonly SeenRange['as'][]): SeenRange[] {
+  const ranges: SeenRange[] = [];
+  for (const [i, as] of uses.entries()) {
+    const last = ranges.at(-1);
     if (last?.as === as) last.to = i + 1;
-    else runs.push({ from: i, to: i + 1, as });
+    else ranges.push({ from: i, to: i + 1, as });
   }
-  return runs;
+  return ranges;
 }

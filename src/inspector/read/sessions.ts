@@ -9,28 +9,28 @@ import { mapInGroups } from './map-in-groups.ts';
 import { tokensOf } from './node.ts';
 
 /** After this many sessions a request with conditions ends. */
-const MOST_LOOKED = 5000;
+const MOST_READ = 5000;
 const LIMIT = 1000;
 
 /** Sessions that meet all conditions, the one written last first. */
 export async function readSessions(source: Source, params: Params): Promise<SessionsPage> {
   const store = source.having('list');
-  const fulfils = conditionsOf(params);
+  const matches = conditionsOf(params);
   const limit = params.whole('limit', 1, 1000) ?? 100;
   const items: SessionRow[] = [];
   let looked = 0;
   let cursor = params.text('cursor');
   do {
-    const page = await store.listSessions({ ...source.caller, limit: fulfils ? LIMIT : limit, cursor });
+    const page = await store.listSessions({ ...source.caller, limit: matches ? LIMIT : limit, cursor });
     looked += page.items.length;
     const rows = await rowsOf(source, page.items);
-    items.push(...(fulfils ? rows.filter(fulfils) : rows));
+    items.push(...(matches ? rows.filter(matches) : rows));
     cursor = page.nextCursor;
-  } while (cursor !== undefined && items.length < limit && looked < MOST_LOOKED);
+  } while (cursor !== undefined && items.length < limit && looked < MOST_READ);
   return { items, looked, nextCursor: cursor };
 }
 
-/** Sessions in the list. Each one that runs takes one request more, because its summary does not tell whether its lease has run out. */
+/** Sessions in the list. Each one that runs takes one request more, because its summary does not say whether its lease has expired. */
 export function rowsOf(source: Source, summaries: readonly SessionSummary[]): Promise<SessionRow[]> {
   return mapInGroups(summaries, async (summary) => {
     const leaf = summary.status === 'pending' && (await source.readMetadata({ snapshotId: summary.leafId }));

@@ -43,7 +43,7 @@ export async function fork(source: Source, params: Params, signal: AbortSignal):
   const input: AgentInput & { model?: string } = {
     ...(answer === undefined
       ? text !== undefined && { message: { role: 'user', content: [{ text }] } }
-      : { resume: answersTo(from, answer, text) }),
+      : { resume: answerAll(from, answer, text) }),
     ...(model !== undefined && { model }),
   };
   const init: AgentInit = snapshotId === undefined ? {} : { snapshotId };
@@ -59,7 +59,7 @@ export async function fork(source: Source, params: Params, signal: AbortSignal):
 }
 
 /** Gives all waiting tools of a snapshot the same answer. */
-function answersTo(
+function answerAll(
   from: SessionSnapshot | undefined,
   answer: 'approve' | 'deny',
   text = 'The user did not allow this.',

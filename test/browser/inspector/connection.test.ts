@@ -27,7 +27,7 @@ describeInspector('the connection', (setting) => {
     await page.getByText('This can’t be shown.').waitFor();
     await notice.getByText('does not know this page any more').waitFor();
     await inspector.button('Reload').click();
-    await page.getByText('This inspector opens by an address with a one-time token.').waitFor();
+    await page.getByText('Open the inspector by an address with a one-time token.').waitFor();
     expect(addresses).toHaveLength(1);
 
     // Opened in another tab, it is this page's again.
