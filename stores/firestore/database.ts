@@ -19,7 +19,7 @@ import { isConflict, ofClient } from './failures.ts';
 import type { Meter } from './meter.ts';
 
 /**
- * One write of a commit. `update` and `delete` need a document, unchanged since `at`; `absent` needs that there is none; `drop` neither.
+ * One write of a commit. `update` and `delete` need the document, unchanged since `at`; `absent` needs that it is missing; `drop` needs neither.
  */
 export type DocumentWrite =
   | { readonly kind: 'create' | 'set'; readonly ref: DocumentReference; readonly data: DocumentData }
@@ -45,10 +45,10 @@ export class Database {
   readonly #timeoutMs: number;
   readonly #client: Client;
   #isClosed = false;
-  /** How far the clocks of this process are behind Firestore's, in ms. */
+  /** How far the clocks of this process are behind Firestore's clock, in ms. */
   #offset = { wall: 0, steady: -Infinity };
 
-  /** @param db Default: a client of its own, which ends with it. */
+  /** @param db Default: its own client, which `close` terminates. */
   constructor(db: Firestore | undefined, options: { collection: string; timeoutMs: number; meter: Meter }) {
     this.#ownsDb = db === undefined;
     // After an outage gRPC would pause for up to two minutes before it connects again.
@@ -64,7 +64,7 @@ export class Database {
     return this.meter.call(method, what, this.#knowsProject() ? work : () => this.#findProject().then(work));
   }
 
-  /** A client that was given no project finds it with its first request. Until then it makes no query that begins at a name. */
+  /** A client without a configured project finds it with its first request. Until then it refuses queries that begin at a name. */
   #knowsProject(): boolean {
     const client = this.#client;
     if (client.knowsProject) return true;
@@ -80,7 +80,7 @@ export class Database {
   #findProject(): Promise<unknown> {
     const client = this.#client;
     return this.#send(() => {
-      // A commit of nothing is not billed. Each store of the client waits for it in its own time.
+      // A commit of nothing is not billed. Each store of the client waits for it with its own timeout.
       client.finding ??= this.#db
         .batch()
         .commit()
@@ -108,8 +108,8 @@ export class Database {
   }
 
   /**
-   * Few documents, in the order of `refs`. Calls of all stores of the client in the same tick share a request: what a turn reads of its
-   * session, its user's state and its memories is one.
+   * Few documents, in the order of `refs`. Calls of all stores of the client in the same tick share a request: a turn reads its
+   * session, its user's state and its memories with one.
    */
   async getShared(refs: readonly DocumentReference[]): Promise<DocumentSnapshot[]> {
     this.#assertUsable();
@@ -130,9 +130,9 @@ export class Database {
   }
 
   /**
-   * The documents in the order of `refs`, by requests of their own.
+   * The documents in the order of `refs`, in separate requests.
    *
-   * @param fields Those wanted, which are small. Default: all.
+   * @param fields Small fields to read. Default: all fields.
    */
   async getAll(refs: readonly DocumentReference[], fields?: readonly string[]): Promise<DocumentSnapshot[]> {
     const found: DocumentSnapshot[] = [];
@@ -160,7 +160,7 @@ export class Database {
     return count;
   }
 
-  /** A document, and those that a query finds, as of one moment. */
+  /** A document and the results of a query, read at the same time. */
   async readTogether(ref: DocumentReference, query: Query): Promise<DocumentSnapshot[]> {
     const read = async (transaction: Transaction): Promise<DocumentSnapshot[]> => {
       const [document, { docs }] = await Promise.all([transaction.get(ref), transaction.get(query)]);
@@ -171,7 +171,7 @@ export class Database {
     return documents;
   }
 
-  /** All or nothing. Answers the update time of each written document. */
+  /** Atomic. Returns the update time of each written document. */
   async commit(writes: readonly DocumentWrite[]): Promise<Timestamp[]> {
     const batch = this.#db.batch();
     for (const write of writes) addWrite(batch, write);
@@ -182,7 +182,7 @@ export class Database {
   }
 
   /** Reads a document and commits the write that `decide` returns for it, if the document has not changed meanwhile. */
-  async commitBeside(
+  async readAndCommit(
     ref: DocumentReference,
     decide: (document: DocumentSnapshot) => Promise<DocumentWrite | undefined>,
   ): Promise<void> {
@@ -227,12 +227,12 @@ export class Database {
     return found;
   }
 
-  /** Removes documents that are as they were read; answers how many. One that was written since may be in use again. */
+  /** Removes the documents that have not changed since they were read: a changed one may be in use again. Returns how many. */
   removeUnchanged(documents: readonly QueryDocumentSnapshot[]): Promise<number> {
     return this.remove(documents.map(({ ref, updateTime }) => ({ ref, at: updateTime })));
   }
 
-  /** Removes documents that are there, and with `at` as they were then; answers how many. */
+  /** Removes the documents that exist and have not changed since `at`. Returns how many. */
   async remove(documents: readonly { readonly ref: DocumentReference; readonly at?: Timestamp }[]): Promise<number> {
     if (documents.length === 0) return 0;
     try {
@@ -279,7 +279,7 @@ export class Database {
     const client = this.#client;
     const refs: DocumentReference[] = [];
     this.meter.add({ rpcs: 1 });
-    // Sent when no promise is left that can go on without waiting, so that all calls of the tick are in the request.
+    // Sent when no promise can continue without waiting, so that the request has all calls of the tick.
     const found = new Promise<void>((resolve) => process.nextTick(resolve)).then(() => {
       if (client.nextRead === read) client.nextRead = undefined;
       return this.#db.getAll(...refs);
@@ -313,15 +313,15 @@ export class Database {
   }
 }
 
-/** Documents that are going to be read with one request. */
+/** Documents to read with one request. */
 interface SharedRead {
   readonly refs: DocumentReference[];
-  /** Those of `refs`. */
+  /** The paths of `refs`. */
   readonly paths: Set<string>;
   readonly found: Promise<DocumentSnapshot[]>;
 }
 
-/** What a batch and a transaction have in common. */
+/** The methods that a batch and a transaction share. */
 interface Commit {
   create(ref: DocumentReference, data: DocumentData): unknown;
   set(ref: DocumentReference, data: DocumentData): unknown;
@@ -347,9 +347,9 @@ function addWrite(commit: Commit, write: DocumentWrite): void {
   }
 }
 
-/** A client of Firestore, as all stores that use it know it. */
+/** A client of Firestore, shared by all stores that use it. */
 interface Client {
-  /** The requests under way. */
+  /** The running requests. */
   readonly pending: Set<Promise<unknown>>;
   isTerminated: boolean;
   knowsProject: boolean;
@@ -385,7 +385,7 @@ function clientOf(db: Firestore, timeoutMs: number): Client {
   return client;
 }
 
-/** @throws `UNAVAILABLE` when the answer takes too long, and what {@link ofClient} makes of an error. */
+/** @throws `UNAVAILABLE` when the answer takes too long; errors of the client as {@link ofClient} marks them. */
 async function inTime<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_resolve, reject) => {

@@ -1,7 +1,7 @@
 import { GenkitError, type StatusName } from 'genkit';
 import { causedBy, failedPrecondition } from '../../src/errors.ts';
 
-/** Codes of gRPC that this store tells apart. */
+/** Codes of gRPC that this store distinguishes. */
 const Code = {
   CANCELLED: 1,
   UNKNOWN: 2,
@@ -18,7 +18,7 @@ const Code = {
   UNAUTHENTICATED: 16,
 } as const;
 
-/** An assumption about the database was wrong: read the data and decide again. */
+/** The data has changed since it was read: read it and decide again. */
 export class Stale extends Error {}
 
 /** A refusal that no read can change. */
@@ -48,7 +48,7 @@ export function isDataLoss(error: unknown): boolean {
 
 const OUTAGE = ['UNAVAILABLE', 'Firestore does not answer. Try again later.'] as const;
 const DENIED = ['PERMISSION_DENIED', 'the server may not use this database. Check its credentials and roles.'] as const;
-const CONTENDED = ['ABORTED', 'others wrote at the same time. Try again.'] as const;
+const CONTENDED = ['ABORTED', 'other writers changed the same data. Try again.'] as const;
 
 /** The status and the advice for each code. */
 const ADVICE: Readonly<Record<number, readonly [StatusName, string]>> = {
@@ -67,18 +67,18 @@ const ADVICE: Readonly<Record<number, readonly [StatusName, string]>> = {
   [Code.INVALID_ARGUMENT]: ['INVALID_ARGUMENT', 'the database refused it as too large or malformed.'],
 };
 
-/** A failure of Firestore as the caller gets it, with what Firestore said as its cause; errors of this package pass as they are. */
+/** Converts a failure of Firestore for the caller, with the original error as its cause. Returns other errors unchanged. */
 export function explained(error: unknown, what: string): unknown {
   const [status, advice] = ADVICE[codeOf(error) ?? 0] ?? [];
   return status && advice ? causedBy(new GenkitError({ status, message: `${what} failed: ${advice}` }), error) : error;
 }
 
-/** Errors that Firestore's client threw. Other errors, of a mutator say, may have codes that are none of gRPC. */
+/** Errors that Firestore's client threw. Other errors, for example of a mutator, may have codes that are not of gRPC. */
 const clientErrors = new WeakSet<object>();
 
 /**
- * To be thrown in place of what Firestore's client threw: the same error, of which {@link explained} and the checks of this file now know
- * where it comes from. One that has no code, because no project was found for example, becomes `FAILED_PRECONDITION`.
+ * Marks an error of Firestore's client, so that {@link explained} and the checks of this file recognize it. Returns the same error; one
+ * without a code, for example because no project was found, becomes `FAILED_PRECONDITION`.
  */
 export function ofClient(error: unknown): unknown {
   if (error instanceof GenkitError || error instanceof Stale) return error;
@@ -91,11 +91,11 @@ export function ofClient(error: unknown): unknown {
 export function tooContended(what: string): GenkitError {
   return new GenkitError({
     status: 'ABORTED',
-    message: `${what} failed: others wrote the same all the time. Try again.`,
+    message: `${what} failed: other writers changed the same data in each attempt. Try again.`,
   });
 }
 
-/** Whether Firestore's client failed, or Firestore itself. */
+/** Whether Firestore or its client failed. */
 export function isTransportFailure(error: unknown): boolean {
   return codeOf(error) !== undefined;
 }

@@ -30,17 +30,17 @@ import { Watches } from './watch/watches.ts';
 /** Options of {@link FirestoreSessionStore}. */
 export interface FirestoreSessionStoreOptions {
   /**
-   * The database; a client with `useBigInt` is refused. Default: a client of the store's own, with application default credentials or, when
-   * `FIRESTORE_EMULATOR_HOST` is set, for the emulator; `close()` ends that one only.
+   * The database; a client with `useBigInt` is refused. Default: the store's own client, with application default credentials or, when
+   * `FIRESTORE_EMULATOR_HOST` is set, for the emulator. `close()` closes only this one.
    */
   db?: Firestore;
   /** The collection of the snapshots; those of pointers, shards, scopes and records are named after it. Default: `genkit-sessions`. */
   collection?: string;
-  /** Names the caller's tenant; callers see what was saved under their own prefix only. Default: one tenant for all. */
+  /** Names the caller's tenant; callers see only the data of their own tenant. Default: one tenant for all. */
   snapshotPathPrefix?: SnapshotPathPrefix;
-  /** At least one of so many snapshots in a row is a checkpoint, with its whole state; the others are diffs. Default: 25. */
+  /** At least one of this many successive snapshots is a checkpoint, with its whole state; the others are diffs. Default: 25. */
   checkpointInterval?: number;
-  /** The largest shard of a whole state, in bytes, at most 1,000,000. Default: 512 KiB. */
+  /** The largest shard of a checkpoint, in bytes, at most 1,000,000. Default: 512 KiB. */
   shardSize?: number;
   /** Lookups by `sessionId` of a session with more than one leaf throw `FAILED_PRECONDITION`. Default: `false`. */
   rejectBranchingSessions?: boolean;
@@ -56,8 +56,8 @@ export interface FirestoreSessionStoreOptions {
   /** How long one request to Firestore may take, in ms, before the call ends as `UNAVAILABLE`. Default: 8,000. */
   requestTimeoutMs?: number;
   /**
-   * Encrypts what is written from now on; `envelope()` of `genkitx-agents/privacy` makes one. What is in clear already is read as it is.
-   * `docs/privacy.md` lists what stays in clear. Default: all is written in clear.
+   * Encrypts new data; `envelope()` of `genkitx-agents/privacy` makes one. Data that was stored in clear can still be read.
+   * `docs/privacy.md` lists what stays in clear. Default: no encryption.
    */
   encryption?: Encryption;
 }
@@ -81,7 +81,7 @@ const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
  * Keeps snapshots in Cloud Firestore. Any number of processes may share the database. `docs/firestore.md` shows the layout, the cost of a
  * turn, and the rules and indexes to deploy.
  *
- * What a method hands out is the caller's own copy. Every call is a span of Genkit's tracing with the billed reads, writes and deletes.
+ * Results of methods are the caller's own copies. Every call is a span of Genkit's tracing with the billed reads, writes and deletes.
  *
  * @example
  * const store = new FirestoreSessionStore<{ orderId?: string }>({
@@ -97,7 +97,7 @@ export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
   readonly #meter = new Meter();
   readonly #watches = new Watches<S>();
 
-  /** @throws `INVALID_ARGUMENT` for an unknown or impossible option. */
+  /** @throws `INVALID_ARGUMENT` for an unknown or invalid option. */
   constructor(options: FirestoreSessionStoreOptions = {}) {
     checkOptions('FirestoreSessionStore', options, {
       db: isClient,
@@ -132,7 +132,7 @@ export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
   /**
    * `deleteSession` for many sessions, with about one request for 100 documents.
    *
-   * @throws `INVALID_ARGUMENT` for what is no list of session ids.
+   * @throws `INVALID_ARGUMENT` when `sessionIds` is not a list of session ids.
    */
   async deleteSessions(
     options: SessionStoreOptions & { sessionIds: readonly string[] },
@@ -164,7 +164,7 @@ export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
     });
   }
 
-  /** The sums of what this store object has used of Firestore so far. */
+  /** The use of Firestore by this store object so far. */
   stats(): FirestoreUsage {
     return this.#meter.total;
   }

@@ -33,7 +33,7 @@ import { writeRecord } from './save/write-record.ts';
 import type { TenantDatabase } from './tenant-database.ts';
 import type { Watches } from './watch/watches.ts';
 
-/** One tenant: each method is a span of Genkit's tracing, and its failures are explained. */
+/** One tenant. Each method is a span of Genkit's tracing, and converts errors of Firestore. */
 export class FirestoreTenantStore<S> implements TenantStore<S> {
   readonly #data: TenantDatabase;
   readonly #reader: SnapshotReader;
@@ -127,7 +127,7 @@ export class FirestoreTenantStore<S> implements TenantStore<S> {
   }
 
   check(check: StoreCheck): Promise<void> {
-    return this.#call('check', 'Checking', () => new TenantCheck(this.#data.withoutMemory(), check).run());
+    return this.#call('check', 'Checking', () => new TenantCheck(this.#data.withEmptyCaches(), check).run());
   }
 
   erase(): Promise<EraseResult> {

@@ -2,9 +2,9 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { runInNewSpan } from 'genkit/tracing';
 import { explained } from './failures.ts';
 
-/** What Firestore bills for, and what is sent. */
+/** The documents that Firestore bills, and the traffic. */
 export interface FirestoreUsage {
-  /** Documents read, those of listeners included; a query without a result counts as one. */
+  /** Documents read, including those of listeners; a query without a result counts as one. */
   reads: number;
   /** Documents written. */
   writes: number;
@@ -12,9 +12,9 @@ export interface FirestoreUsage {
   deletes: number;
   /** Requests. One that several calls share counts for the first of them. */
   rpcs: number;
-  /** Bytes of the documents read, about. */
+  /** Approximate bytes of the documents read. */
   bytesRead: number;
-  /** Bytes of the documents written, about. */
+  /** Approximate bytes of the documents written. */
   bytesWritten: number;
 }
 
@@ -26,10 +26,10 @@ interface RunningCall {
   usage: FirestoreUsage;
 }
 
-/** One for all stores: Node 20 never frees one, and calls each at every promise of the process. */
+/** One for all stores: Node 20 never frees an `AsyncLocalStorage`, and calls each one for every promise of the process. */
 const running = new AsyncLocalStorage<RunningCall>();
 
-/** Counts what the store uses, in all and for each call, and makes every call a span of Genkit's tracing. */
+/** Counts the store's use of Firestore, in total and for each call, and makes every call a span of Genkit's tracing. */
 export class Meter {
   /** The class of the store. */
   readonly owner: string;
@@ -52,9 +52,9 @@ export class Meter {
   }
 
   /**
-   * Runs one call of the store, `method`, in a span that says what it used; a failure of Firestore is explained.
+   * Runs one call of the store, `method`, in a span with its usage. Converts errors of Firestore.
    *
-   * @param what The call, as the beginning of a sentence that says that it failed.
+   * @param what Describes the call, as the beginning of an error message.
    */
   call<T>(method: string, what: string, work: () => Promise<T>): Promise<T> {
     const usage = { ...ZERO };

@@ -6,8 +6,8 @@ const LARGEST_SHARD = 1_000_000;
 const SMALLEST_SHARD = 1024;
 
 /**
- * The client must come from the same copy of its package as this store: two copies don't accept each other's values. Its settings can be
- * read from no public member.
+ * The client must come from the same copy of its package as this store: two copies don't accept each other's values. No public member
+ * has its settings.
  */
 export const isClient: OptionCheck = (value) => {
   if (!(value instanceof Firestore)) {
@@ -19,12 +19,12 @@ export const isClient: OptionCheck = (value) => {
     : undefined;
 };
 
-/** So that every expiry is a time that Firestore can store: it stores none after the year 9999. */
+/** Firestore can't store times after the year 9999. */
 const LONGEST_LIFE_MS = 100_000_000_000_000;
 
 export const isLifeMs: OptionCheck = isWhole(1, LONGEST_LIFE_MS);
 
-/** The path of a collection: names apart by slashes, an odd number of them. */
+/** The path of a collection: an odd number of names, separated by slashes. */
 export const isCollectionName: OptionCheck = (value) => {
   const names = typeof value === 'string' ? value.split('/') : [];
   const isPath = names.length % 2 === 1 && names.every((name) => !/^(?:\.\.?|__.*__|\s*)$/.test(name));

@@ -9,15 +9,15 @@ import { documentId, recordName, scopeName } from './format/names.ts';
 import type { Pointer, PointerDocument } from './format/pointer-document.ts';
 import type { ScopeDocument } from './format/scope-document.ts';
 
-/** All states in the cache together, by the length of their JSON; a part that several share counts for each. */
+/** The total JSON length of all cached states; a part that several states share counts for each. */
 const MOST_LENGTH = 64 * 1024 * 1024;
 const MOST_POINTERS = 2000;
 const MOST_SNAPSHOTS = 20_000;
 const MOST_REVISIONS = 20_000;
 const MOST_TENANTS = 20_000;
-/** All records of apps and users in the cache together, by the length of their JSON, ... */
+/** The total JSON length of all cached records of apps and users. */
 const MOST_SCOPES_LENGTH = 16 * 1024 * 1024;
-/** ... of which each counts as so much more, a missing one too. */
+/** Added to the length of each cached record; a missing one counts as well. */
 const SCOPE_OVERHEAD = 1024;
 
 /** Tenant names that Genkit's own store uses as a path of collections and documents. */
@@ -35,12 +35,12 @@ export function revisionKey(
 export class Caches {
   /** By name. A name is never used for another state. */
   readonly states = new LruCache<KnownState>(MOST_LENGTH);
-  /** `absent`: the session was looked for and not there, so its first save need not look again. */
+  /** `absent`: the session did not exist when it was read, so its first save need not read again. */
   readonly pointers = new LruCache<PointerDocument | 'absent'>(MOST_POINTERS);
-  /** Snapshots that were there. */
+  /** Snapshots that existed when they were last read. */
   readonly snapshots = new LruCache<true>(MOST_SNAPSHOTS);
   readonly scopes = new LruCache<ScopeDocument>(MOST_SCOPES_LENGTH);
-  /** By {@link revisionKey}: the times of the writes that made the revisions of session records. */
+  /** By {@link revisionKey}: the update times of the revisions of session records. */
   readonly revisions = new LruCache<{ readonly updateTime: Timestamp; readonly until: number }>(MOST_REVISIONS);
   /** Tenants that hold data of this store. */
   readonly tenants = new LruCache<true>(MOST_TENANTS);
@@ -51,7 +51,7 @@ export class Caches {
   }
 }
 
-/** Serialize the saves of this process, which would otherwise conflict. Always taken in this order, against deadlocks. */
+/** Serialize the saves of this process, which would otherwise conflict. Take them always in this order, to prevent deadlocks. */
 export const newQueues = () => ({ snapshots: new KeyQueue(), scopes: new KeyQueue(), sessions: new KeyQueue() });
 
 /** Options of the store. */
@@ -63,7 +63,7 @@ export interface StoreSettings {
   readonly maxStateBytes: number;
 }
 
-/** What all tenants of a store have in common. */
+/** Shared by all tenants of a store. */
 export interface Shared {
   readonly database: Database;
   readonly settings: StoreSettings;
@@ -75,12 +75,12 @@ export interface Shared {
 /** The part of a snapshot or a pointer that selects its data key. */
 export interface SealedFor {
   readonly sessionId: string | undefined;
-  /** The incarnation: a session that is begun anew has keys of its own, so those of the old one can go at any time. */
+  /** The incarnation: a session that begins again has new keys, so those of the old one can be removed at any time. */
   readonly owner: string;
   readonly meta: { readonly snapshotId: string };
 }
 
-/** One tenant's part of the database. */
+/** The part of the database that belongs to one tenant. */
 export class TenantDatabase {
   readonly name: string;
   readonly database: Database;
@@ -94,7 +94,7 @@ export class TenantDatabase {
   readonly scopes: CollectionReference;
   /** The records of sessions. */
   readonly records: CollectionReference;
-  /** Whether what is written is encrypted. */
+  /** Whether new data is encrypted. */
   readonly isEncrypted: boolean;
   readonly #id: string;
   readonly #encryption: Encryption | undefined;
@@ -116,8 +116,7 @@ export class TenantDatabase {
     this.records = database.collection('-records', id, 'records');
   }
 
-  /** The same tenant with empty caches. */
-  withoutMemory(): TenantDatabase {
+  withEmptyCaches(): TenantDatabase {
     const { name, database, settings, queues } = this;
     return new TenantDatabase(
       name,
@@ -128,7 +127,7 @@ export class TenantDatabase {
 
   /** Encrypts and decrypts the records of a session, or that of a user or an app. */
   sealer(kind: 'session' | 'scope', id: string, reopen?: () => Promise<unknown>): Sealer {
-    // A function that removes what has expired knows the tenant by its document only.
+    // Not the tenant's name: `removeExpired` knows only the document.
     return new Sealer(this.#encryption, { tenant: this.#id, kind, id }, reopen);
   }
 
@@ -158,7 +157,7 @@ export class TenantDatabase {
     return this.records.doc(recordName(sessionId, kind, key));
   }
 
-  /** The key of something of this tenant in a cache, a queue or the watch hub. */
+  /** The key for an id of this tenant in a cache, a queue or the watch hub. */
   keyOf(id: string): string {
     return JSON.stringify([this.name, id]);
   }
@@ -181,7 +180,7 @@ export class TenantDatabase {
     this.caches.scopes.set(this.keyOf(key), record, record.length + SCOPE_OVERHEAD);
   }
 
-  /** Whether a session is there: neither expired nor being removed. */
+  /** Whether a session exists: it has not expired, and is not being removed. */
   isLive({ isGone, until }: Pointer): boolean {
     return !isGone && (until === undefined || until > this.database.now());
   }

@@ -28,11 +28,11 @@ import { wholeChain } from '../read/state-reader.ts';
 import { isDeadRecord, removeRemains, removeSession } from '../remove/delete-session.ts';
 import type { TenantDatabase } from '../tenant-database.ts';
 
-/** How often a session is read that is written meanwhile. */
+/** How often a session is read again because it was written meanwhile. */
 const MOST_ATTEMPTS = 3;
 
 /** The results for the snapshots of one owner. */
-interface OwnerLook {
+interface OwnerCheck {
   readonly tree: SessionTree;
   /** Shards that they name; `undefined`: a snapshot can't be read, so any shard may be needed. */
   readonly shards: Set<string> | undefined;
@@ -45,7 +45,7 @@ interface OwnerLook {
 /**
  * Reads everything of a tenant once, and reports damage, orphans and expired data.
  *
- * The shards are listed first: one that a save writes or names later is not on the list, or has another update time, so it is no orphan.
+ * The shards are listed first: one that a save writes or names later is not on the list, or has another update time, so it is not an orphan.
  */
 export class TenantCheck {
   readonly #tenant: TenantDatabase;
@@ -57,7 +57,7 @@ export class TenantCheck {
   /** Keys of sessions whose pointers can't be read. */
   readonly #lost = new Set<string>();
 
-  /** @param tenant One with empty caches, so that everything is read from the database. */
+  /** @param tenant Has empty caches, so that everything is read from the database. */
   constructor(tenant: TenantDatabase, check: StoreCheck) {
     this.#tenant = tenant;
     this.#reader = new SnapshotReader(tenant);
@@ -102,9 +102,9 @@ export class TenantCheck {
       if (!this.#tenant.isLive(pointer)) {
         return this.#check.report({ kind: 'expired', sessionId, place, problem: 'a session that has expired' });
       }
-      const look = await this.#lookAt(pointer.owner, sessionId);
-      const problems = [...this.#problemsOf(pointer, look), ...(await this.#problemsOfHead(pointer, place))];
-      if (problems.length + look.findings.length > 0 && attempt < MOST_ATTEMPTS) {
+      const checked = await this.#checkOwner(pointer.owner, sessionId);
+      const problems = [...this.#problemsOf(pointer, checked), ...(await this.#problemsOfHead(pointer, place))];
+      if (problems.length + checked.findings.length > 0 && attempt < MOST_ATTEMPTS) {
         const again = await this.#tenant.database.get(pointer.ref);
         const now = again.exists ? readPointer(again, sessionId) : undefined;
         if (!now) return;
@@ -113,12 +113,12 @@ export class TenantCheck {
           continue;
         }
       }
-      for (const report of look.findings) report();
+      for (const report of checked.findings) report();
       for (const problem of problems) this.#check.report(problem);
-      this.#check.count('snapshots', look.count);
+      this.#check.count('snapshots', checked.count);
       this.#check.count('sessions');
-      const named = new Set([...(look.shards ?? []), ...(await this.#shardsOfHead(pointer))]);
-      const isSure = look.shards !== undefined && problems.length === 0;
+      const named = new Set([...(checked.shards ?? []), ...(await this.#shardsOfHead(pointer))]);
+      const isSure = checked.shards !== undefined && problems.length === 0;
       const unneeded = isSure ? (this.#shards.get(pointer.owner) ?? []).filter(({ id }) => !named.has(id)) : [];
       return this.#checkShards(unneeded, sessionId);
     }
@@ -127,12 +127,12 @@ export class TenantCheck {
   /** A deletion that was interrupted. */
   async #checkGone(pointer: PointerDocument, place: string): Promise<void> {
     const { sessionId, updateTime } = pointer;
-    const found = { sessionId, place, problem: 'what a deletion that was interrupted has left of a session' };
+    const found = { sessionId, place, problem: 'the rest of a session after an interrupted deletion' };
     await this.#reportOrphan(found, updateTime.toMillis(), () => removeSession(this.#tenant, pointer));
   }
 
   /** The differences between the pointer and the snapshots. */
-  #problemsOf({ sessionId, lineage }: PointerDocument, { tree, count }: OwnerLook): Found[] {
+  #problemsOf({ sessionId, lineage }: PointerDocument, { tree, count }: OwnerCheck): Found[] {
     const nodes = [...tree.nodes()];
     const named = [
       ...lineage.leaves.map(({ id }) => id),
@@ -160,7 +160,7 @@ export class TenantCheck {
     const { sessionId, owner, head } = pointer;
     try {
       // Without the cache, which may hold the same state as read from the snapshots.
-      const { states } = new SnapshotReader(this.#tenant.withoutMemory());
+      const { states } = new SnapshotReader(this.#tenant.withEmptyCaches());
       await states.stateAt(head.chain, { sessionId, owner, meta: { snapshotId: head.id } });
       return [];
     } catch (error) {
@@ -187,7 +187,7 @@ export class TenantCheck {
   }
 
   /** Reads all snapshots of an owner, in the order of their first saves: a diff needs the states before it. */
-  async #lookAt(owner: string, sessionId: string | undefined): Promise<OwnerLook> {
+  async #checkOwner(owner: string, sessionId: string | undefined): Promise<OwnerCheck> {
     const { database, snapshots } = this.#tenant;
     const chains = new Map<string, StateChain>();
     const tree = new SessionTree();
@@ -224,7 +224,7 @@ export class TenantCheck {
     if (state.kind === 'none') return;
     const base = state.kind === 'diff' ? chains.get(state.base) : undefined;
     const known = state.kind === 'whole' ? wholeChain(state, seq) : base && extended(base, state.name, state.patch);
-    // A base that is not among the states read so far is searched as a reader does, for its error.
+    // A base that was not read yet is searched as for a reader, to get its error.
     const chain = known ?? (await this.#reader.states.chainOf(snapshot));
     await this.#reader.states.stateAt(chain, snapshot);
     chains.set(state.name, chain);
@@ -252,24 +252,24 @@ export class TenantCheck {
       this.#known.add(owner);
       return this.#check.report({ kind: 'expired', snapshotId, place, problem: 'a snapshot that has expired' });
     }
-    const look = await this.#lookAt(owner, undefined);
+    const checked = await this.#checkOwner(owner, undefined);
     this.#known.add(owner);
-    for (const report of look.findings) report();
-    this.#check.count('snapshots', look.count);
-    const { shards } = look;
+    for (const report of checked.findings) report();
+    this.#check.count('snapshots', checked.count);
+    const { shards } = checked;
     if (shards) await this.#checkShards((this.#shards.get(owner) ?? []).filter(({ id }) => !shards.has(id)));
   }
 
-  /** Snapshots of a session whose pointer is of another incarnation, or not there. */
+  /** Snapshots of a session whose pointer is missing, or of another incarnation. */
   async #checkRest(sessionId: string, owner: string): Promise<void> {
     const place = this.#tenant.pointerRef(sessionId).path;
     const pointer = this.#lost.has(keyOf('session', sessionId)) ? 'lost' : await this.#pointerOf(sessionId, place);
     if (pointer === 'lost') {
       // The snapshots can still be read by their ids.
       this.#known.add(owner);
-      const look = await this.#lookAt(owner, sessionId);
-      for (const report of look.findings) report();
-      this.#check.count('snapshots', look.count);
+      const checked = await this.#checkOwner(owner, sessionId);
+      for (const report of checked.findings) report();
+      this.#check.count('snapshots', checked.count);
     } else if (pointer?.owner === owner) {
       // The session began while this check was running.
       this.#known.add(owner);
@@ -277,7 +277,7 @@ export class TenantCheck {
       this.#known.add(owner);
       this.#check.report({ kind: 'expired', sessionId, problem: 'the rest of a session that has expired' });
     } else {
-      const { writtenMs, count } = await this.#lookAt(owner, sessionId);
+      const { writtenMs, count } = await this.#checkOwner(owner, sessionId);
       const found = { sessionId, problem: `${count} snapshots of a deleted session` };
       await this.#reportOrphan(found, writtenMs, () => {
         // Its shards are removed as well.
@@ -320,7 +320,7 @@ export class TenantCheck {
       const pointer = await this.#reader.livePointer(session);
       if (!isDeadRecord(this.#tenant, record, pointer, true)) return;
       const written = (document.get('written') as Timestamp | undefined) ?? document.updateTime;
-      const found = { sessionId, place, problem: 'a record of a session that is not there' };
+      const found = { sessionId, place, problem: 'a record of a session that does not exist' };
       await this.#reportOrphan(found, written.toMillis(), () => database.removeUnchanged([document]));
     } catch (error) {
       const named = sessionId === undefined ? {} : { sessionId };
@@ -346,7 +346,7 @@ export class TenantCheck {
     }
   }
 
-  /** Reports an orphan. With `repair`, and if it is older than the grace, runs `remove` first, whose answer is falsy if nothing was removed. */
+  /** Reports an orphan. With `repair`, and if it is older than the grace, runs `remove` first, which returns a falsy value if it removed nothing. */
   async #reportOrphan(found: Omit<Found, 'kind'>, writtenMs: number, remove: () => Promise<unknown>): Promise<void> {
     const isOld = this.#check.mayRepair(writtenMs, this.#tenant.database.now());
     const isRepaired = isOld && Boolean(await remove());

@@ -39,7 +39,7 @@ export interface Checkpoint {
   readonly skeleton: string;
   readonly lifts: readonly Lift[];
   readonly packs: readonly Pack[];
-  /** Length of the state's JSON text, about. */
+  /** Approximate length of the state's JSON text. */
   readonly length: number;
 }
 

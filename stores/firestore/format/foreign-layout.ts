@@ -3,15 +3,15 @@ import { GenkitError } from 'genkit';
 import { failedPrecondition } from '../../../src/errors.ts';
 import { assertReadable } from '../../../src/store/parts/format.ts';
 
-/** The version of what this store writes in clear. */
+/** The format version of data in clear. */
 export const FORMAT = 1;
-/** The version of what it writes encrypted. A document of a higher one is refused. */
+/** The format version of encrypted data. Documents of higher versions are refused. */
 export const SEALED_FORMAT = 2;
 
 /**
  * Every document of this store carries its format version; those of Genkit's own store carry none.
  *
- * @param document What it holds, as the beginning of a sentence.
+ * @param document Describes the document, as the beginning of a sentence.
  * @throws `FAILED_PRECONDITION` when another store, or a newer version of this one, wrote the document.
  */
 export function assertOwnDocument(data: DocumentData, document: string): void {

@@ -1,7 +1,7 @@
 import { failedPrecondition, quote } from '../../../src/errors.ts';
 import type { SnapshotStatus } from '../../../src/store/contract.ts';
 
-/** A leaf of a session, as its pointer knows it. */
+/** A leaf of a session, in its pointer. */
 export interface Leaf {
   readonly id: string;
   /** Its place in the session's order of first saves. */
@@ -23,17 +23,17 @@ export interface Lineage {
 export const EMPTY_LINEAGE: Lineage = { nextSeq: 0, count: 0, leaves: [], missing: [] };
 
 /** The lineage once a new snapshot is saved. */
-export function withArrival(before: Lineage, leaf: Leaf, parentId: string | undefined, isInTree: boolean): Lineage {
+export function withNewSnapshot(before: Lineage, leaf: Leaf, parentId: string | undefined, isInTree: boolean): Lineage {
   const { nextSeq, count, missing } = before;
-  const isAwaited = missing.includes(leaf.id);
+  const wasMissing = missing.includes(leaf.id);
   const isNewlyMissing = parentId !== undefined && !isInTree && !missing.includes(parentId);
   const others = before.leaves.filter(({ id }) => id !== parentId);
-  const rest = isAwaited ? missing.filter((id) => id !== leaf.id) : missing;
+  const rest = wasMissing ? missing.filter((id) => id !== leaf.id) : missing;
   return {
     nextSeq: nextSeq + 1,
     count: count + 1,
-    // A parent that is saved after its children is no leaf.
-    leaves: isAwaited ? others : [...others, leaf],
+    // A parent that is saved after its children is not a leaf.
+    leaves: wasMissing ? others : [...others, leaf],
     missing: isNewlyMissing ? [...rest, parentId] : rest,
   };
 }
@@ -50,6 +50,6 @@ const MOST_BYTES = 400 * 1024;
 export function assertFitsPointer(sessionId: string, packed: Buffer): void {
   if (packed.length <= MOST_BYTES) return;
   throw failedPrecondition(
-    `Session ${quote(sessionId)} has as many branches as it can have. Begin another session, or prune this one.`,
+    `Session ${quote(sessionId)} has the maximum number of branches. Begin another session, or prune this one.`,
   );
 }

@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-/** Ids that are document ids as they are: printable ASCII without slashes. */
+/** Ids that are document ids unchanged: printable ASCII without slashes. */
 const PLAIN = /^[A-Za-z0-9][ -.0-~]{0,299}$/;
 
 /**
- * The document id for an id of the contract: two ids never have the same, and none leads anywhere else. Most stand for themselves; any
- * other is `~` and the SHA-256 of its UTF-16 code units, so that lone surrogates, slashes, reserved names and long ids do no harm.
+ * The document id for an id of the contract. Different ids have different document ids. Most ids are used unchanged; any other becomes
+ * `~` and the SHA-256 of its UTF-16 code units, because of lone surrogates, slashes, reserved names and long ids.
  */
 export function documentId(id: string): string {
   return PLAIN.test(id) ? id : `~${digest(Buffer.from(id, 'utf16le'))}`;
@@ -28,7 +28,7 @@ export function newOwner(kind: 'session' | 'snapshot', id: string): string {
   return keyOf(kind, id) + randomBytes(6).toString('base64url');
 }
 
-/** The key of the session in the name of one of its incarnations, or in what begins with that name. */
+/** The session's key in the name of an owner, or in a name that begins with it. */
 export function sessionKeyIn(owner: string): string {
   return owner.slice(0, KEY_LENGTH);
 }
@@ -43,17 +43,17 @@ export function ownerOfShard(name: string): string {
   return name.slice(1, 1 + OWNER_LENGTH);
 }
 
-/** The document of the record of an app or a user; its key stands in it. */
+/** The document id of the record of an app or a user. The document contains the key. */
 export function scopeName(tenant: string, key: string): string {
   return `r${digest(Buffer.from(JSON.stringify([tenant, key]), 'utf16le'))}`;
 }
 
-/** What the names of all records of a session begin with, or of those of a kind: they are one range of document ids. */
+/** The prefix of the names of all records of a session, or of those of a kind: they are one range of document ids. */
 export function recordPrefix(sessionId: string, kind?: string): string {
   return `r${keyOf('session', sessionId)}${kind === undefined ? '' : keyOf('kind', kind)}`;
 }
 
-/** The document of a session record. */
+/** The document id of a session record. */
 export function recordName(sessionId: string, kind: string, key: string): string {
   return recordPrefix(sessionId, kind) + keyOf('key', key);
 }

@@ -9,7 +9,7 @@ const inflateAsync = promisify(inflateRaw);
 /** The first byte says how the rest is written. */
 const PLAIN = 0;
 const DEFLATED = 1;
-/** Encrypted; what is decrypted begins with a tag of its own. */
+/** Encrypted; the decrypted bytes begin with their own tag. */
 const SEALED = 2;
 /** Text in clear, its length before it, then something encrypted. */
 const BOTH = 3;
@@ -22,7 +22,7 @@ export interface TextSeal {
   readonly place: string;
 }
 
-/** How text is decrypted that may be encrypted. */
+/** How text that may be encrypted is decrypted. */
 export interface Opener {
   readonly sealer: Sealer;
   readonly place: string;
@@ -33,7 +33,7 @@ const SHORTEST_DEFLATED = 120;
 /** Longer text is packed by another thread. */
 const LONGEST_AT_ONCE = 32 * 1024;
 
-/** Text as bytes, deflated where that is shorter, then encrypted where there is a `seal`. */
+/** Text as bytes: deflated if that is shorter, then encrypted if there is a `seal`. */
 export async function packText(text: string, seal?: TextSeal): Promise<Buffer> {
   if (text.length <= LONGEST_AT_ONCE) return packTextNow(text, seal);
   return sealed(smaller(Buffer.from(text), await deflateAsync(text)), seal);
@@ -55,9 +55,9 @@ export function packBoth(text: string, secret: Buffer): Buffer {
 }
 
 /**
- * The value in clear, and what is encrypted beside it, if anything.
+ * The value in clear, and the encrypted part, if there is one.
  *
- * @throws Error when the bytes hold no packed JSON.
+ * @throws Error when the bytes are not packed JSON.
  */
 export function unpackBoth(bytes: Buffer): { readonly clear: Json; readonly secret?: Buffer } {
   if (bytes[0] !== BOTH) return { clear: unpackJson(bytes) };
@@ -67,8 +67,8 @@ export function unpackBoth(bytes: Buffer): { readonly clear: Json; readonly secr
 }
 
 /**
- * @throws `FAILED_PRECONDITION` when the key is not there, `UNAVAILABLE` when it can't be reached, any other error when the bytes are none that
- *   {@link packText} answered for this place.
+ * @throws `FAILED_PRECONDITION` when the key is missing, `UNAVAILABLE` when it can't be reached, any other error when {@link packText} did not
+ *   return these bytes for this place.
  */
 export async function unpackText(bytes: Uint8Array, opener?: Opener): Promise<string> {
   if (opener && bytes[0] === SEALED) return unpackText(await opener.sealer.open(bytes.subarray(1), opener.place));
@@ -77,7 +77,7 @@ export async function unpackText(bytes: Uint8Array, opener?: Opener): Promise<st
   return (tagOf(bytes) === PLAIN ? Buffer.from(rest) : await inflateAsync(rest)).toString('utf8');
 }
 
-/** @throws Error when the bytes hold no packed JSON. */
+/** @throws Error when the bytes are not packed JSON. */
 export function unpackJson(bytes: Uint8Array): Json {
   return parseJson(unpackTextNow(bytes));
 }

@@ -52,7 +52,7 @@ export interface Pointer {
 export interface PointerDocument extends Pointer {
   readonly ref: DocumentReference;
   readonly updateTime: Timestamp;
-  /** When the session was written last, heartbeats aside; known when it was read. */
+  /** When the session was written last, heartbeats aside. Set if the pointer was read. */
   readonly written?: Timestamp;
 }
 
@@ -160,7 +160,7 @@ function titlePlace(owner: string): string {
   return JSON.stringify(['title', owner]);
 }
 
-/** The line that a list has about the session. */
+/** The session's entry in a list. */
 export function summaryOf({ sessionId, createdAt, updatedAt, lineage, details, ...rest }: Pointer): SessionSummary {
   const leaf = lineage.leaves.at(-1)!;
   const usage = sumUsage([usageSum(rest.usage), rest.summaryUsage]);
@@ -177,7 +177,7 @@ export function summaryOf({ sessionId, createdAt, updatedAt, lineage, details, .
   };
 }
 
-/** The write of a session's pointer, if that is still as it was read; `isWritten`: it counts as a write of the session. */
+/** The write of a session's pointer, if it has not changed since it was read. `isWritten`: it counts as a write of the session. */
 export function writePointer(
   tenant: TenantDatabase,
   before: PointerDocument | undefined,

@@ -13,9 +13,9 @@ export interface RecordHead {
   readonly sessionId: string;
   readonly kind: string;
   readonly key: string;
-  /** Names the write that made it. */
+  /** Names the write that created it. */
   readonly revision: string;
-  /** The incarnation of the session that it was written for, where the write named a snapshot. */
+  /** The incarnation of the session that it was written for, if the write named a snapshot. */
   readonly owner: string | null;
   /** When its session expires, in ms, as known at the write; `Infinity`: never. */
   readonly until: number;
@@ -64,7 +64,7 @@ function placeOf({ kind, key, revision }: Pick<RecordHead, 'kind' | 'key' | 'rev
   return JSON.stringify(['record', kind, key, revision]);
 }
 
-/** Throws what {@link readRecordHead} throws, `FAILED_PRECONDITION` without the key, `UNAVAILABLE` when that can't be reached. */
+/** @throws as {@link readRecordHead}; `FAILED_PRECONDITION` without the encryption key, `UNAVAILABLE` when that can't be reached. */
 export async function readRecord(
   document: QueryDocumentSnapshot,
   sealer: Sealer,
@@ -78,7 +78,7 @@ export async function readRecord(
     const { sessionId, kind, key } = head;
     throw dataLoss(
       `The record ${quote(key)} of kind ${quote(kind)} of session ${quote(sessionId)} can't be read: its document is damaged. ` +
-        'Restore it from a backup, or write it anew.',
+        'Restore it from a backup, or write it again.',
     );
   }
 }
@@ -87,7 +87,7 @@ export async function readRecord(
  * Whether a record has not expired. Its own expiry may be earlier than its session's, but is never later. So after it the pointer decides:
  * the record is current if the same session still exists, and not a later one of the same id.
  *
- * @param pointer The session's pointer; `undefined`: the session is not there.
+ * @param pointer The session's pointer; `undefined` if the session does not exist.
  */
 export function isCurrent({ until }: Pick<RecordHead, 'until'>, pointer: Pointer | undefined, now: number): boolean {
   return until > now || (pointer !== undefined && until > (pointer.begun ?? 0));

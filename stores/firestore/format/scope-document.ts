@@ -18,7 +18,7 @@ export interface ScopeDocument {
   readonly ref: DocumentReference;
   /** `undefined`: there is no document. */
   readonly updateTime: Timestamp | undefined;
-  /** Shared: copy it before it is changed or handed out. `undefined`: there is none. */
+  /** Shared: copy it before changing or returning it. `undefined`: there is none. */
   readonly record: ScopeRecord | undefined;
   /** The saves that wrote it last, the latest first. */
   readonly by: readonly string[];
@@ -58,7 +58,7 @@ export interface ScopeWrite {
   readonly write: DocumentWrite;
   /** Its size. */
   readonly bytes: number;
-  /** The record once the write is made, but for its time. */
+  /** The record after the write, without its time. */
   readonly after: ScopeDocument;
 }
 

@@ -39,7 +39,7 @@ export interface SnapshotHead {
   readonly by: readonly string[];
   /** When its session expires, in ms, as known at the last write of this snapshot. Default: never. */
   readonly until?: number;
-  /** What is encrypted of `meta`, which is incomplete until {@link openHead}. Default: nothing. */
+  /** The encrypted part of `meta`, which is incomplete until {@link openHead}. Default: nothing is encrypted. */
   readonly sealed?: Buffer | undefined;
 }
 
@@ -55,10 +55,10 @@ export interface SnapshotDocument extends SnapshotHead {
 /** Fields of {@link SnapshotHead}. */
 export const HEAD_FIELDS = ['v', 'head', 'at', 'until'] as const;
 
-/** A snapshot remembers so many of its last saves. */
+/** How many of its last saves a snapshot keeps. */
 const MOST_SAVES = 8;
 
-/** The names of the last saves once there is one more. */
+/** The names of the last saves after one more. */
 export function nextBy(by: readonly string[], nonce: string): readonly string[] {
   return [nonce, ...by].slice(0, MOST_SAVES);
 }
@@ -84,7 +84,7 @@ function headText({ meta, sessionId, owner, seq, by }: SnapshotHead): string {
 }
 
 /**
- * The head with what is encrypted of it.
+ * The head with its encrypted part decrypted.
  *
  * @throws `DATA_LOSS` when that is damaged, `FAILED_PRECONDITION` without the key, `UNAVAILABLE` when that can't be reached.
  */
@@ -100,7 +100,7 @@ export async function openHead<T extends SnapshotHead>(head: T, sealer: Sealer):
   }
 }
 
-/** Fields that stay as they are once the snapshot is saved. */
+/** Fields that never change after the first save. */
 export function placeFields({ owner, seq }: SnapshotHead): DocumentData {
   return { v: FORMAT, at: orderKey(owner, seq) };
 }
@@ -127,7 +127,7 @@ export function readHead(snapshotId: string, data: DocumentData): SnapshotHead {
     const { clear, secret: sealed } = unpackBoth(data['head'] as Buffer);
     const { session, ...head } = clear as unknown as Omit<SnapshotHead, 'sessionId'> & { session: string | null };
     const { snapshotId: own } = head.meta;
-    // Lists know the document's id alone.
+    // Lists know only the document's id.
     if (own !== snapshotId && documentId(own) !== snapshotId) throw new Error('the head of another snapshot');
     const until = data['until'] as Timestamp | null;
     return {
@@ -141,7 +141,7 @@ export function readHead(snapshotId: string, data: DocumentData): SnapshotHead {
   }
 }
 
-/** Reads a snapshot's document; throws what {@link readHead} throws. */
+/** @throws as {@link readHead}. */
 export function readSnapshotDocument(snapshotId: string, document: DocumentSnapshot): SnapshotDocument {
   const data = document.data()!;
   const head = readHead(snapshotId, data);

@@ -1,6 +1,6 @@
 import type { Checkpoint } from './checkpoint.ts';
 
-/** A checkpoint as it is stored: in the document itself, or in shards if it is too large for that. */
+/** A stored checkpoint: in the document itself, or in shards if it is too large for that. */
 export interface StoredCheckpoint {
   readonly bytes?: Buffer;
   readonly shards?: readonly string[];
@@ -24,7 +24,7 @@ export function endOf(chain: StateChain): string {
   return chain.names.at(-1)!;
 }
 
-/** The chain to an earlier state of it; `undefined` when that is not on it. */
+/** The part of the chain up to one of its states; `undefined` if the chain does not have that state. */
 export function chainTo(chain: StateChain | undefined, name: string | undefined): StateChain | undefined {
   const at = chain && name !== undefined ? chain.names.indexOf(name) : -1;
   if (!chain || at < 0) return undefined;

@@ -1,9 +1,9 @@
 import type { UsageSum } from '../../../src/store/contract.ts';
 
-/** The `usage` of a session's snapshots, added up: of each numeric member the sum, and how many snapshots have it. */
+/** The sum of the `usage` of a session's snapshots: for each numeric member the sum, and how many snapshots have it. */
 export type UsageCounts = { readonly [name: string]: readonly [sum: number, count: number] };
 
-/** The counts once a snapshot's usage is added, or with a `sign` of -1 taken away. */
+/** Adds a snapshot's usage to the counts, or with a `sign` of -1 subtracts it. */
 export function addUsage(counts: UsageCounts, usage: unknown, sign: 1 | -1 = 1): UsageCounts {
   if (typeof usage !== 'object' || usage === null) return counts;
   const after = { ...counts };

@@ -14,22 +14,22 @@ import type { SharedMemories } from './memory-database.ts';
 /** Options of {@link FirestoreMemoryStore}. */
 export interface FirestoreMemoryStoreOptions {
   /**
-   * The database. Default: a client of the store's own, with application default credentials or, when `FIRESTORE_EMULATOR_HOST` is set, for
-   * the emulator; `close()` ends that one only.
+   * The database. Default: the store's own client, with application default credentials or, when `FIRESTORE_EMULATOR_HOST` is set, for
+   * the emulator. `close()` closes only this one.
    */
   db?: Firestore;
   /** The collection of the scopes; that of jobs is named after it. Default: `genkit-memories`. */
   collection?: string;
   /**
-   * Names the caller's tenant; callers see what was saved under their own prefix only. The session stores of the agents need the same tenants,
-   * or smaller ones: the sessions of a tenant are learned from into the memories of one. Default: one tenant for all.
+   * Names the caller's tenant; callers see only the data of their own tenant. The session stores of the agents need the same tenants,
+   * or smaller ones: all sessions of a tenant must belong to one tenant of memories. Default: one tenant for all.
    */
   pathPrefix?: SnapshotPathPrefix;
   /** How long one request to Firestore may take, in ms, before the call ends as `UNAVAILABLE`. Default: 8,000. */
   requestTimeoutMs?: number;
   /**
-   * Encrypts what is written from now on; `envelope()` of `genkitx-agents/privacy` makes one. Embeddings stay in clear, because Firestore
-   * searches them. What is in clear already is read as it is. Default: all is written in clear.
+   * Encrypts new data; `envelope()` of `genkitx-agents/privacy` makes one. Embeddings stay in clear, because Firestore
+   * searches them. Data that was stored in clear can still be read. Default: no encryption.
    */
   encryption?: Encryption;
 }
@@ -37,10 +37,10 @@ export interface FirestoreMemoryStoreOptions {
 const CAPABILITIES: Readonly<MemoryStoreCapabilities> = Object.freeze({ shared: true, vectorDimensions: 2048 });
 
 /**
- * Keeps memories in Cloud Firestore. Any number of processes may share the database. A query by vector is Firestore's own: deploy the indexes
+ * Keeps memories in Cloud Firestore. Any number of processes may share the database. Firestore itself runs queries by vector: deploy the indexes
  * of `firestore.indexes.json`, and add one for the dimensions of your embedder if they are not among them.
  *
- * What a method hands out is frozen, or the caller's own copy. Every call is a span of Genkit's tracing with the billed reads, writes and deletes.
+ * Results of methods are frozen, or the caller's own copies. Every call is a span of Genkit's tracing with the billed reads, writes and deletes.
  *
  * @example
  * const memories = new FirestoreMemoryStore();
@@ -53,7 +53,7 @@ export class FirestoreMemoryStore extends BaseMemoryStore {
   readonly #shared: SharedMemories;
   readonly #meter = new Meter('FirestoreMemoryStore');
 
-  /** @throws `INVALID_ARGUMENT` for an unknown or impossible option. */
+  /** @throws `INVALID_ARGUMENT` for an unknown or invalid option. */
   constructor(options: FirestoreMemoryStoreOptions = {}) {
     checkOptions('FirestoreMemoryStore', options, {
       db: isClient,
@@ -68,7 +68,7 @@ export class FirestoreMemoryStore extends BaseMemoryStore {
     this.#shared = { database: new Database(db, settings), queue: new KeyQueue(), encryption };
   }
 
-  /** The sums of what this store object has used of Firestore so far. */
+  /** The use of Firestore by this store object so far. */
   stats(): FirestoreUsage {
     return this.#meter.total;
   }

@@ -58,12 +58,12 @@ import { ScopeCommits } from './scope-commit.ts';
 /** The most results of a query by vector. */
 const MOST_NEAR = 1000;
 const SIMILARITY = 'similarity';
-/** Of vectors of length 1 the dot product is the cosine, and takes less time. */
+/** For vectors of length 1 the dot product is the cosine, and is faster. */
 const NEAREST = { vectorField: 'vector', distanceMeasure: 'DOT_PRODUCT', distanceResultField: SIMILARITY } as const;
-/** The fields that make a memory. A vector takes ten times as many bytes as all others. */
+/** The fields of a memory, without its vector, which takes ten times as many bytes as all others. */
 const WITHOUT_VECTOR = ['v', 'memory', 'revision', 'sequence', 'content'];
 
-/** One tenant: each method is a span of Genkit's tracing, and its failures are explained. */
+/** One tenant. Each method is a span of Genkit's tracing, and converts errors of Firestore. */
 export class FirestoreMemoryTenant implements MemoryTenant {
   readonly #data: MemoryDatabase;
   readonly #jobs: JobQueues;
@@ -208,7 +208,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       const jobs = await this.#jobs.erase(key);
       const { database } = this.#data;
       const ref = this.#data.head(key);
-      // First, while the scope has its name: if this fails, the scope is found and erased again. At the end for what was written meanwhile.
+      // First while the head still names the scope: if this fails, the scope can be found and erased again. Again at the end, for data written meanwhile.
       await this.#data.sealer(key).forget();
       const erased = await this.#data.untilMade('Erasing memories', key, async () => {
         const document = await database.get(ref);
@@ -259,7 +259,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     for (;;) {
       const documents = await keptOf(head, this.#data.database.query(query));
       for (const version of await this.#versions(key, documents)) if (fits(version, request)) found.push(version);
-      // All that comes after an erased document is erased, too.
+      // All documents after an erased one are erased, too.
       if (found.length > k || documents.length < limit) return firstOf(found, k);
       query = query.startAfter(documents.at(-1)!);
     }
@@ -282,7 +282,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       });
       const isAll = (await reading).length < limit;
       if (items.length >= k || isAll || limit === MOST_NEAR) return { items: items.slice(0, k) };
-      // Twice as many as there must be if those behind them fit as often. None of them fits: all.
+      // Twice as many as needed if later results match as often. If none matched: as many as possible.
       limit = Math.min(MOST_NEAR, Math.ceil((2 * limit * k) / items.length));
     }
   }
@@ -348,7 +348,7 @@ function memoriesOf(versions: readonly MemoryVersion[]): Memory[] {
   return versions.map(({ memory }) => memory);
 }
 
-/** Marks everything in a scope as erased; the documents are removed later. It has no key, and so not the scope's name. */
+/** Marks everything in a scope as erased; the documents are removed later. Without a key, it does not name the scope. */
 function erasedHead(head: ScopeHead): ScopeHead {
   const [commit, revision] = [head.commit + 1, head.revision + 1];
   return { ...NO_HEAD, commit, revision, reset: revision, floor: commit, floorRevision: revision, isErasing: true };

@@ -36,7 +36,7 @@ interface Queue {
 /** How many due queues a claim reads at once, in case other workers are faster with the first ones. */
 const MOST_CANDIDATES = 5;
 const MOST_ATTEMPTS = 30;
-/** How long claims for any scope pass over one whose first job can't be read, in ms. */
+/** How long claims for any scope skip a scope whose first job can't be read, in ms. */
 const UNREADABLE_JOB_MS = 900_000;
 
 /**
@@ -163,7 +163,7 @@ export class JobQueues {
       const found = await database.query(jobs.where('scope', '==', hashName(key)).select().limit(PAGE));
       if (!queue.exists && found.length === 0) return removed;
       const deletes = found.map(({ ref }): DocumentWrite => ({ kind: 'delete', ref }));
-      // With the last jobs, and as it was read before them: without it, a job that was added since would never be claimed.
+      // The queue goes with the last jobs, if it is unchanged: without it, a job that was added meanwhile would never be claimed.
       if (queue.exists && found.length < PAGE) deletes.push({ kind: 'delete', ref: queue.ref, at: queue.updateTime! });
       if (await this.#isMade(deletes)) removed += found.length;
     }
@@ -179,14 +179,14 @@ export class JobQueues {
   }
 
   /**
-   * `undefined`: another worker was faster, or there is nothing to lease any more.
+   * Leases the first job of a queue; `undefined` if another worker was faster, or the job is gone.
    *
-   * @param passesOver Whether a job that can't be read is left for later.
+   * @param skipsUnreadable Whether a job that can't be read is left for later.
    */
   async #lease(
     queueDocument: DocumentSnapshot,
     claim: Omit<ClaimRequest, 'scope'>,
-    passesOver: boolean,
+    skipsUnreadable: boolean,
   ): Promise<MemoryJob | undefined> {
     const { database, jobs } = this.#data;
     const [first] = readQueue(queueDocument).jobs;
@@ -194,8 +194,8 @@ export class JobQueues {
     if (!document.exists) return this.#dropMissing(queueDocument);
     const found = await this.#read(document).catch(unreadableOnly);
     if (found instanceof GenkitError) {
-      if (!passesOver) throw found;
-      // Only the time by which queues are found: claims of this scope, and those that change its queue, see the job again at once.
+      if (!skipsUnreadable) throw found;
+      // Changes only the time by which queues are found: claims of this scope, and changes of its queue, see the job again at once.
       const write: DocumentWrite = {
         kind: 'update',
         ref: queueDocument.ref,
@@ -210,7 +210,7 @@ export class JobQueues {
     return isMade ? job : undefined;
   }
 
-  /** Takes the jobs that are gone from a queue: an erasure that broke off has left it. */
+  /** Removes missing jobs from a queue, which an interrupted erasure has left. */
   async #dropMissing(queueDocument: DocumentSnapshot): Promise<undefined> {
     const queue = readQueue(queueDocument);
     const refs = queue.jobs.map(({ job }) => this.#data.jobs.doc(job));
@@ -230,7 +230,7 @@ export class JobQueues {
     }
   }
 
-  /** Writes what a job becomes, and its queue. */
+  /** The writes that change a job, and its queue. */
   async #changes(
     key: string,
     document: DocumentSnapshot,

@@ -17,7 +17,7 @@ export interface SharedMemories {
 
 const MOST_ATTEMPTS = 30;
 
-/** One tenant's part of the database. */
+/** The part of the database that belongs to one tenant. */
 export class MemoryDatabase {
   readonly database: Database;
   readonly scopes: CollectionReference;
@@ -55,7 +55,7 @@ export class MemoryDatabase {
   }
 
   /**
-   * Runs `attempt` again while it fails because others wrote its documents meanwhile.
+   * Runs `attempt` again while it fails because its documents were written meanwhile.
    *
    * @param what For the message: `Committing memories`.
    */

@@ -19,9 +19,9 @@ export function hashName(id: string): string {
   return createHash('sha256').update(`${id.length}:`).update(bytes).digest('base64url');
 }
 
-/** A scope's head: what every commit reads and writes. */
+/** A scope's head: every commit reads and writes it. */
 export interface ScopeHead {
-  /** The scope's key; `undefined`: it was erased, and not written to since. */
+  /** The scope's key; `undefined` after an erasure, until the next write. */
   readonly key: string | undefined;
   /** Numbers the commits. */
   readonly commit: number;
@@ -71,7 +71,7 @@ export function isKept(document: DocumentSnapshot, { floorRevision }: ScopeHead)
   return document.exists && (document.get('sequence') as number) >= memorySequenceOf(floorRevision);
 }
 
-/** A version's document, of a memory as it is or as it was. `name` is the memory's. */
+/** The document of a current or earlier version of a memory. `name` is the memory's. */
 export async function versionFields(
   { memory, sequence, contentSequence, vector }: MemoryVersion,
   name: string,
@@ -125,7 +125,7 @@ export function revisionName(name: string, revision: number): string {
   return `${name}-${String(revision).padStart(8, '0')}`;
 }
 
-/** The name of the memory that a document is of, as it is or as it was. */
+/** The memory's name in the id of a document of its current or an earlier version. */
 export function memoryNameOf(documentId: string): string {
   return documentId.slice(0, NAME_LENGTH);
 }
@@ -163,7 +163,7 @@ export async function readNote(document: DocumentSnapshot, sealer: Sealer): Prom
   return { kind, key, value };
 }
 
-/** @param sealer That of the job's scope. */
+/** @param sealer The sealer of the job's scope. */
 export async function jobFields(job: MemoryJob, sealer: Sealer): Promise<DocumentData> {
   const cipher = await sealer.cipher();
   const seal = cipher && { cipher, place: `job ${hashName(job.id)}` };
@@ -172,7 +172,7 @@ export async function jobFields(job: MemoryJob, sealer: Sealer): Promise<Documen
     job: await packText(stringifyJson(job), seal),
     scope: hashName(sealer.owner.id),
     key: packTextNow(sealer.owner.id),
-    // Jobs without it are dead.
+    // Dead jobs have no such field.
     ...(job.state !== 'dead' && { ready: memoryJobDueAt(job) }),
   };
 }
@@ -184,7 +184,7 @@ export async function readJob(document: DocumentSnapshot, sealerOf: (key: string
   return Object.freeze(parseJson(text) as unknown as MemoryJob);
 }
 
-/** The key of the scope that a job, or a queue of jobs, is of. */
+/** The key of the scope of a job, or of a queue of jobs. */
 export function keyIn(document: DocumentSnapshot): string {
   return JSON.stringify(unpackJson(document.get('key') as Buffer));
 }

@@ -37,7 +37,7 @@ interface Change {
 
 /**
  * Commits to one scope. One request reads the head, the affected memories and the job; another one writes everything. Every commit writes
- * the head, provided that it has not changed since it was read; so of two concurrent commits one fails and is decided again.
+ * the head, provided that it has not changed since it was read; so of two concurrent commits one fails and is made again.
  */
 export class ScopeCommits {
   readonly #data: MemoryDatabase;

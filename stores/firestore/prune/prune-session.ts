@@ -15,7 +15,7 @@ import { commitSave } from '../save/commit-save.ts';
 import { NO_STATE, planCheckpoint } from '../save/plan-state.ts';
 import type { TenantDatabase } from '../tenant-database.ts';
 
-/** The data of a session that pruning needs: of every snapshot the metadata, the shards and the base of its diff. */
+/** The data of a session for pruning: the metadata, the shards and the base of the diff of every snapshot. */
 export class PrunedSession {
   readonly tree = new SessionTree();
   readonly #tenant: TenantDatabase;
@@ -45,13 +45,13 @@ export class PrunedSession {
     return session;
   }
 
-  /** To be called before shards are asked for: finds those that the pointer needs. */
+  /** Finds the shards that the pointer needs. Call it before {@link shardsWithout}. */
   async readBase(): Promise<void> {
     const { head } = this.#pointer;
     if (head) await this.#reader.states.checkpoint(head.chain, this.#tenant.sealerOf(this.#pointer));
   }
 
-  /** Names of the shards that are needed once these snapshots are gone. */
+  /** Names of the shards that are needed after the removal of these snapshots. */
   shardsWithout(removed: readonly string[]): ReadonlySet<string> {
     const gone = new Set(removed);
     const names = [...this.#shards].flatMap(([id, shards]) => (gone.has(id) ? [] : shards));
@@ -65,11 +65,11 @@ export class PrunedSession {
    * @throws `Stale` when the session was written meanwhile.
    */
   async remove(removed: readonly string[]): Promise<void> {
-    await this.#anchor(new Set(removed));
+    await this.#rewriteDiffs(new Set(removed));
     for (const some of chunksOf(removed, PAGE)) await this.#removeSome(some);
   }
 
-  async #anchor(removed: ReadonlySet<string>): Promise<void> {
+  async #rewriteDiffs(removed: ReadonlySet<string>): Promise<void> {
     const bases = new Set([...removed].map((id) => this.#documents.get(id)!.get('state') as string | null));
     const { states } = this.#reader;
     for (const [id, document] of this.#documents) {

@@ -15,7 +15,7 @@ import type { TenantDatabase } from '../tenant-database.ts';
 import { forgetDeadRecords, isDeadRecord, removeRemains, removeSession } from '../remove/delete-session.ts';
 import { PrunedSession } from './prune-session.ts';
 
-/** A session that is written all the time is left alone after so many attempts. */
+/** A session that is written during each of this many attempts is not pruned. */
 const MOST_ATTEMPTS = 10;
 
 /**
@@ -29,11 +29,11 @@ export class Prune {
   readonly #reader: SnapshotReader;
   readonly #policy: PrunePolicy;
   readonly #nowMs = Date.now();
-  /** The session that is looked at; `undefined`: all. */
+  /** The session to prune; `undefined`: all. */
   readonly #only: string | undefined;
   /** The shards of each owner. */
   #shards: ReadonlyMap<string, readonly QueryDocumentSnapshot[]> = new Map();
-  /** Owners that were pruned or are to stay. The shards of all other owners are removed at the end. */
+  /** Owners that were pruned or are kept. The shards of all other owners are removed at the end. */
   readonly #known = new Set<string>();
   readonly #result: PruneResult;
   #damage: unknown;
@@ -51,7 +51,7 @@ export class Prune {
     this.#result = { sessions: 0, snapshots: 0, shards: 0, dryRun };
   }
 
-  /** @throws `DATA_LOSS` when a session is damaged, or `FAILED_PRECONDITION` when its key is not there, once all others are done. */
+  /** @throws `DATA_LOSS` when a session is damaged, or `FAILED_PRECONDITION` when its key is missing, after all others are pruned. */
   async run(): Promise<PruneResult> {
     await this.#tenant.hasSnapshots();
     const { database, pointers } = this.#tenant;
@@ -119,14 +119,14 @@ export class Prune {
   }
 
   async #removeWhole(pointer: PointerDocument, snapshots: number): Promise<void> {
-    const foreseen = { snapshots, shards: this.#shardsOf(pointer.owner).length };
-    const removed = this.#result.dryRun ? foreseen : await removeSession(this.#tenant, pointer);
+    const planned = { snapshots, shards: this.#shardsOf(pointer.owner).length };
+    const removed = this.#result.dryRun ? planned : await removeSession(this.#tenant, pointer);
     if (!removed) throw new Stale();
     if (snapshots > 0) this.#result.sessions++;
     this.#count(removed);
   }
 
-  /** Removes what an expired or deleted session left; looks after a snapshot without a session. */
+  /** Removes the rest of an expired or deleted session; prunes a snapshot without a session. */
   async #pruneRemains(first: QueryDocumentSnapshot, owner: string): Promise<void> {
     const head = readHead(first.id, first.data());
     const { dryRun } = this.#result;
@@ -163,7 +163,7 @@ export class Prune {
       const sessions = new Map<string, Promise<PointerDocument | undefined>>();
       const dead: QueryDocumentSnapshot[] = [];
       const absent = new Set<string>();
-      const look = async (document: QueryDocumentSnapshot): Promise<void> => {
+      const check = async (document: QueryDocumentSnapshot): Promise<void> => {
         const record = readRecordHead(document);
         const { sessionId } = record;
         const pointer = sessions.get(sessionId) ?? this.#reader.livePointer(sessionId);
@@ -172,7 +172,7 @@ export class Prune {
         dead.push(document);
         if (!(await pointer)) absent.add(sessionId);
       };
-      for (const document of page) await this.#guarded(() => look(document));
+      for (const document of page) await this.#guarded(() => check(document));
       const forget = (id: string): Promise<void> =>
         forgetDeadRecords(this.#tenant, id, (record) => isDead(record, undefined));
       if (!this.#result.dryRun) for (const id of absent) await this.#guarded(() => forget(id));

@@ -38,7 +38,7 @@ export async function listSnapshots(
   return pageOf(found, limit, (_, i) => ({ position: [opened[i]!.seq], item: copyJson(opened[i]!.meta) }));
 }
 
-/** A page of the tenant's sessions, or of one owner's, the one written last first; a heartbeat is no write of the session. */
+/** A page of the tenant's sessions, or of one owner's, the one written last first. A heartbeat is not a write of the session. */
 export async function listSessions(
   tenant: TenantDatabase,
   options: ListSessionsOptions,

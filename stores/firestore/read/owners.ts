@@ -6,7 +6,7 @@ import type { TenantDatabase } from '../tenant-database.ts';
 /**
  * The shards of each owner. Only their names are read.
  *
- * @param sessionKey That of the only session that is looked at. Default: all shards.
+ * @param sessionKey The key of the only session to list. Default: all shards.
  */
 export async function shardsByOwner(
   { database, shards }: TenantDatabase,

@@ -18,12 +18,12 @@ export async function readScopeDocuments(tenant: TenantDatabase, keys: readonly 
   return records;
 }
 
-/** The records in the order of `keys`, empty ones where there are none. */
+/** The records in the order of `keys`; an empty one for each that does not exist. */
 export async function readScopes(tenant: TenantDatabase, keys: readonly string[]): Promise<ScopeRecord[]> {
   const distinct = [...new Set(keys)];
   const found = await readScopeDocuments(tenant, distinct);
   const records = new Map(found.map(({ record }, i) => [distinct[i]!, record]));
-  // A record that is named twice is handed out as two copies.
+  // For a record that is named twice, returns two copies.
   return keys.map((key) => copyJson(records.get(key) ?? {}));
 }
 

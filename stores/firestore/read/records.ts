@@ -7,7 +7,7 @@ import { isCurrent, readRecord } from '../format/record-document.ts';
 import { revisionKey, type TenantDatabase } from '../tenant-database.ts';
 import type { SnapshotReader } from './snapshot-reader.ts';
 
-/** The records that a request means, by kind and key. The session's pointer is read only where a record's own expiry has passed. */
+/** The records of a request, by kind and key. The session's pointer is read only if the expiry of a record has passed. */
 export async function readRecords(
   tenant: TenantDatabase,
   reader: SnapshotReader,
@@ -16,8 +16,8 @@ export async function readRecords(
   const sealer = tenant.sealer('session', request.sessionId);
   const found = await Promise.all((await findRecords(tenant, request)).map((one) => readRecord(one, sealer)));
   const now = tenant.database.now();
-  const isDoubtful = found.some(({ until }) => until <= now);
-  const pointer = isDoubtful ? await reader.livePointer(request.sessionId) : undefined;
+  const mayBeExpired = found.some(({ until }) => until <= now);
+  const pointer = mayBeExpired ? await reader.livePointer(request.sessionId) : undefined;
   const current = found.filter((record) => isCurrent(record, pointer, now));
   for (const record of current) {
     const { revision, updateTime, until } = record;

@@ -21,7 +21,7 @@ import {
 import type { TenantDatabase } from '../tenant-database.ts';
 import { StateReader } from './state-reader.ts';
 
-/** A snapshot as it was read. Immutable: parts of its state are shared with others. */
+/** A snapshot that was read. Immutable: parts of its state are shared with others. */
 export interface LoadedSnapshot {
   readonly snapshot: SnapshotDocument;
   /** `undefined`: the snapshot has no state. */
@@ -30,8 +30,8 @@ export interface LoadedSnapshot {
 
 /** How often a read starts again because of writes at the same time. */
 const MOST_ATTEMPTS = 20;
-/** How often a missing pointer of a session with snapshots is read again: the session may just have begun, or be removed just now. */
-const LOOKS_FOR_POINTER = 3;
+/** How often a missing pointer of a session with snapshots is read again: the session may have just begun, or may be being removed. */
+const POINTER_READS = 3;
 
 /** Finds a tenant's snapshots. */
 export class SnapshotReader {
@@ -75,7 +75,7 @@ export class SnapshotReader {
     return document.exists ? readSnapshotDocument(snapshotId, document) : undefined;
   }
 
-  /** The head with what is encrypted of it. Throws what {@link openHead} throws. */
+  /** The head with its encrypted part decrypted. @throws as {@link openHead}. */
   opened<T extends SnapshotHead>(head: T): Promise<T> {
     return openHead(head, this.#tenant.sealerOf(head));
   }
@@ -92,7 +92,7 @@ export class SnapshotReader {
     return (left > 0 && left <= (expireAfterMs ?? Infinity)) || this.#isOfSession(snapshot);
   }
 
-  /** The session's pointer, even of a session that is being removed; `undefined` when there is none. Puts the result into the cache. */
+  /** The session's pointer, even of a session that is being removed; `undefined` if it is missing. Caches the result. */
   async pointer(sessionId: string, document?: DocumentSnapshot): Promise<PointerDocument | undefined> {
     const found = document ?? (await this.#tenant.database.get(this.#tenant.pointerRef(sessionId)));
     if (found.exists) {
@@ -110,13 +110,13 @@ export class SnapshotReader {
     return undefined;
   }
 
-  /** The pointer of a session that is there. */
+  /** The pointer of a session, if it has not expired and is not being removed. */
   async livePointer(sessionId: string, document?: DocumentSnapshot): Promise<PointerDocument | undefined> {
     const pointer = await this.pointer(sessionId, document);
     return pointer && this.#tenant.isLive(pointer) ? pointer : undefined;
   }
 
-  /** What became of a snapshot of which a part was missing: it may have been rewritten, or removed, while it was read. */
+  /** Reads again whether a snapshot exists after a part of it was missing: it may have been rewritten or removed while it was read. */
   async recheck(snapshot: SnapshotDocument): Promise<'unchanged' | 'rewritten' | 'absent'> {
     const { updateTime } = await this.#tenant.database.get(snapshot.ref, ['v']);
     if (!updateTime || (snapshot.sessionId !== undefined && !(await this.#isOfSession(snapshot)))) return 'absent';
@@ -170,7 +170,7 @@ export class SnapshotReader {
   /** Reads the shards of the leaf's state while its document is read. */
   async #prepare({ head, sessionId, owner }: PointerDocument, leaf: Leaf): Promise<void> {
     if (head?.id !== leaf.id) return;
-    // An error is thrown when the state is asked for: the leaf may have another state by now.
+    // Errors are thrown when the state itself is read: the leaf may have another state by now.
     await this.states.stateAt(head.chain, { sessionId, owner, meta: { snapshotId: leaf.id } }).catch(() => {});
   }
 
@@ -193,7 +193,7 @@ export class SnapshotReader {
     if (!(await this.#tenant.hasSnapshots()) || settings.expireAfterMs !== undefined) return false;
     const key = keyOf('session', sessionId);
     const query = snapshots.where('at', '>=', key).where('at', '<', `${key}~`).limit(1).select();
-    for (let look = 0; look < LOOKS_FOR_POINTER; look++) {
+    for (let reads = 0; reads < POINTER_READS; reads++) {
       if ((await database.query(query)).length === 0) return false;
       // The session may have begun after its pointer was read.
       if ((await database.get(this.#tenant.pointerRef(sessionId), ['v'])).exists) return false;
@@ -207,7 +207,7 @@ export class SnapshotReader {
   }
 }
 
-/** The snapshot as a caller gets it; see {@link handOut}. */
+/** The snapshot for a caller; see {@link handOut}. */
 export function handOutLoaded<S>(
   { snapshot, state }: { readonly snapshot: Pick<SnapshotHead, 'meta'>; readonly state: KnownState | undefined },
   { frozen }: Pick<Lookup, 'frozen'> = {},

@@ -40,18 +40,18 @@ export class StateReader {
     return this.#tenant.caches.states.get(state.name) ?? this.stateAt(await this.chainOf(snapshot, pointer), snapshot);
   }
 
-  /** The state that a chain leads to. Throws what {@link stateOf} throws. */
+  /** The state that a chain leads to. @throws as {@link stateOf}. */
   stateAt(chain: StateChain, place: SealedFor): Promise<KnownState> {
-    return this.#explaining(place, () => this.#load(chain, this.#tenant.sealerOf(place)));
+    return this.#namingSnapshot(place, () => this.#load(chain, this.#tenant.sealerOf(place)));
   }
 
-  /** The chain to the state of a snapshot that has one. Throws what {@link stateOf} throws. */
+  /** The chain to the state of a snapshot that has one. @throws as {@link stateOf}. */
   chainOf(snapshot: SnapshotDocument, pointer?: PointerDocument): Promise<StateChain> {
-    return this.#explaining(snapshot, async () => {
+    return this.#namingSnapshot(snapshot, async () => {
       const { state, seq, sessionId } = snapshot;
       if (state.kind === 'none') throw new Broken('it has no state');
       if (state.kind === 'whole') return wholeChain(state, seq);
-      // One document in place of all diffs before the snapshot.
+      // The pointer is one document with all diffs before the snapshot.
       const { head } = pointer ?? (await this.#pointerOf(sessionId!)) ?? {};
       const known = chainTo(head?.chain, state.name) ?? chainTo(head?.chain, state.base);
       if (!known) return this.#walk(snapshot, state);
@@ -59,12 +59,12 @@ export class StateReader {
     });
   }
 
-  /** Packs of the whole state that a chain begins with. */
+  /** Packs of the checkpoint that a chain begins with. */
   async packsOf(chain: StateChain | undefined, place: SealedFor): Promise<readonly Pack[]> {
     return chain ? (await this.checkpoint(chain, this.#tenant.sealerOf(place))).packs : [];
   }
 
-  /** The content of the whole state that a chain begins with. */
+  /** The content of the checkpoint that a chain begins with. */
   async checkpoint({ base, names }: Pick<StateChain, 'base' | 'names'>, sealer: Sealer): Promise<Checkpoint> {
     if (base.checkpoint) return base.checkpoint;
     const bytes = base.bytes ?? Buffer.concat(await this.#shards(base.shards!));
@@ -77,13 +77,13 @@ export class StateReader {
     return document.exists ? readPointer(document, sessionId) : undefined;
   }
 
-  async #explaining<T>({ sessionId, meta }: SealedFor, work: () => Promise<T>): Promise<T> {
+  async #namingSnapshot<T>({ sessionId, meta }: SealedFor, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
       if (error instanceof Broken) throw unreadableSnapshot(meta.snapshotId, error.message, sessionId);
       if (error instanceof GenkitError || isTransportFailure(error)) throw error;
-      throw unreadableSnapshot(meta.snapshotId, 'what is stored of its state does not fit together', sessionId);
+      throw unreadableSnapshot(meta.snapshotId, 'the stored parts of its state do not fit together', sessionId);
     }
   }
 

@@ -18,15 +18,15 @@ import type { TenantDatabase } from '../tenant-database.ts';
 
 /** Sessions whose documents one query lists: a query of Firestore takes 30 ranges. */
 const MOST_RANGES = 30;
-/** Documents of one page of a list that tells little more than their names. */
+/** Documents of one page of a list that has little more than their names. */
 const NAMES = 1000;
 
 type Removed = Omit<DeleteSessionsResult, 'sessions'>;
 
 /**
  * Removes a session with all its documents. Its pointer is marked first; from then on the session does not exist. The pointer is removed
- * last, so that `prune` can finish an interrupted deletion. A session of the same id that begins meanwhile replaces the mark and is another
- * owner, so nothing of it is removed.
+ * last, so that `prune` can finish an interrupted deletion. A session with the same id that begins meanwhile replaces the mark and is another
+ * owner, so its data is not removed.
  *
  * @param expectedLeafId The leaf that the session must have. Optional.
  * @returns The documents that this call removed.
@@ -53,7 +53,7 @@ export async function deleteSession(
   }
 }
 
-/** Removes a session as its pointer names it; `undefined`: the pointer was written meanwhile. */
+/** Removes the session of a pointer; `undefined` if the pointer was written meanwhile. */
 export async function removeSession(
   tenant: TenantDatabase,
   pointer: PointerDocument,
@@ -78,7 +78,7 @@ export async function deleteSessions(
   await tenant.hasSnapshots();
   for (const ids of chunksOf([...new Set(sessionIds)], PAGE)) {
     const pointers = await readPointers(tenant, ids);
-    const marked = await insistOnMarking(tenant, pointers);
+    const marked = await markAll(tenant, pointers);
     const gone = new Set(pointers.map(({ owner }) => owner));
     const { snapshots, shards, records } = await removeRemains(tenant, ids, { gone });
     await removeMarked(tenant, pointers, marked);
@@ -102,7 +102,7 @@ async function readPointers(tenant: TenantDatabase, sessionIds: readonly string[
   return documents.flatMap((document, i) => (document.exists ? [readPointer(document, sessionIds[i])] : []));
 }
 
-/** A pointer that is marked: its session is gone. */
+/** A pointer that marks its session as removed. */
 type Marked = Parameters<Database['remove']>[0][number];
 
 /** @throws A conflict when one of the pointers was written meanwhile; then none is marked. */
@@ -126,7 +126,7 @@ async function removeMarked(
 ): Promise<void> {
   for (const pointer of pointers) await tenant.sealerOf(pointer).forget();
   const removed = await tenant.database.remove(marked);
-  // A session that was begun anew meanwhile may have written records.
+  // A session that began again meanwhile may have written records.
   const ids = pointers.map(({ sessionId }) => sessionId);
   const begun = removed === marked.length ? [] : (await readPointers(tenant, ids)).map(({ sessionId }) => sessionId);
   await forgetRecords(
@@ -135,13 +135,13 @@ async function removeMarked(
   );
 }
 
-/** Removes the data keys of the records of sessions that are not there. */
+/** Removes the data keys of the records of sessions that do not exist. */
 async function forgetRecords(tenant: TenantDatabase, sessionIds: readonly string[]): Promise<void> {
   for (const id of sessionIds) await tenant.sealer('session', id).forget();
 }
 
 /**
- * Removes the data key of the records of a session, if the session is not there and all of its records are dead. Called before these are
+ * Removes the data key of the records of a session, if the session does not exist and all of its records are dead. Called before these are
  * removed, so that an interrupted call can be repeated.
  *
  * @param isDead Default: a record that waits for the session to begin is not dead.
@@ -161,26 +161,26 @@ export async function forgetDeadRecords(
 }
 
 /** Marks the pointers. Reads those that were written meanwhile again, until all are marked. */
-async function insistOnMarking(tenant: TenantDatabase, pointers: readonly PointerDocument[]): Promise<Marked[]> {
+async function markAll(tenant: TenantDatabase, pointers: readonly PointerDocument[]): Promise<Marked[]> {
   try {
     return await mark(tenant, pointers);
   } catch (error) {
     if (!isConflict(error)) throw error;
   }
   const [first, ...rest] = pointers;
-  if (rest.length === 0) return insistOnMarking(tenant, await readPointers(tenant, [first!.sessionId]));
+  if (rest.length === 0) return markAll(tenant, await readPointers(tenant, [first!.sessionId]));
   const marked: Marked[] = [];
   for (const half of chunksOf(pointers, Math.ceil(pointers.length / 2))) {
-    marked.push(...(await insistOnMarking(tenant, half)));
+    marked.push(...(await markAll(tenant, half)));
   }
   return marked;
 }
 
 /**
- * Removes the documents of all incarnations of sessions but live ones.
+ * Removes the documents of all incarnations of sessions, except live ones.
  *
  * @param options.gone Incarnations that are known to be dead. Optional: for others the sessions' pointers are read.
- * @param options.keepsWaiting Whether a record that waits for the session to begin stays. Default: no.
+ * @param options.keepsWaiting Whether a record that waits for the session to begin is kept. Default: no.
  */
 export async function removeRemains(
   tenant: TenantDatabase,
@@ -266,13 +266,13 @@ interface DeadDocuments {
   /** Incarnations that are known to be dead. */
   readonly gone: ReadonlySet<string>;
   readonly queries: readonly Query[];
-  /** The incarnation that a document is of, if it tells. */
+  /** The incarnation that a document names, if any. */
   readonly ownerOf: (document: QueryDocumentSnapshot) => string | null;
-  /** Decides by the session's pointer, if the session is there. */
+  /** Decides by the session's pointer, if the session exists. */
   readonly isDead: (owner: string | null, live: Pointer | undefined, document: QueryDocumentSnapshot) => boolean;
 }
 
-/** Removes documents as they are listed, until none is written meanwhile; answers how many. */
+/** Lists documents and removes them, until none is written in between. Returns how many were removed. */
 async function removeDead({ tenant, sessionIds, gone, queries, ownerOf, isDead }: DeadDocuments): Promise<number> {
   const { database } = tenant;
   let removed = 0;
@@ -297,7 +297,7 @@ async function removeDead({ tenant, sessionIds, gone, queries, ownerOf, isDead }
   return removed;
 }
 
-/** What queries list, in parts that fill a commit of deletions, but for the last one. */
+/** The documents of queries, in batches that fill a commit of deletions, except the last one. */
 async function* batches(database: Database, queries: readonly Query[]): AsyncGenerator<QueryDocumentSnapshot[]> {
   let batch: QueryDocumentSnapshot[] = [];
   for (const query of queries) {
@@ -311,7 +311,7 @@ async function* batches(database: Database, queries: readonly Query[]): AsyncGen
   if (batch.length > 0) yield batch;
 }
 
-/** The key of the session that a document is of: a snapshot says it in its place, shards and records in their names. */
+/** The key of a document's session: snapshots have it in their place, shards and records in their names. */
 function sessionKeyOf(document: QueryDocumentSnapshot): string {
   const at = document.get('at') as string | undefined;
   return at === undefined ? sessionKeyIn(document.id.slice(1)) : sessionKeyIn(at);

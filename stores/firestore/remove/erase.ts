@@ -18,7 +18,7 @@ export interface EraseResult {
 /** Removes every document of a tenant; an interrupted erasure is finished by running it again. */
 export async function erase(tenant: TenantDatabase): Promise<EraseResult> {
   await tenant.hasSnapshots();
-  // The pointers go last, so that a session that is half erased is not begun anew.
+  // The pointers go last, so that a session can't begin again while a part of it remains.
   const result = {
     snapshots: await empty(tenant, tenant.snapshots),
     shards: await empty(tenant, tenant.shards),

@@ -28,10 +28,10 @@ export function writeSnapshot(
 }
 
 /**
- * Writes a save, all or nothing. Shards that do not fit into the commit are written before it. The commit requires that these and all
+ * Writes a save atomically. Shards that do not fit into the commit are written before it. The commit requires that these and all
  * reused shards exist, and gives them a new update time, so that a prune that has listed them before does not remove them.
  *
- * @param bytes Of the writes, as far as they may be large.
+ * @param bytes Bytes of those writes that may be large.
  * @returns The update times of the writes, in their order.
  * @throws Stale when a document is not as it was expected.
  */
@@ -53,7 +53,7 @@ export async function commitSave(
   });
   const isStaged = plan.shards.reduce((sum, shard) => sum + shard.data.length, bytes) > LARGEST_COMMIT;
   try {
-    // As many bytes and documents as a commit takes.
+    // Limits a commit to its largest size and its most documents.
     const sizeOf = ({ data }: NewShard): number => Math.max(data.length, LARGEST_COMMIT / PAGE);
     const staged = isStaged ? chunksOf(plan.shards, LARGEST_COMMIT, sizeOf) : [];
     for (const some of staged) await database.commit(some.map(writeShard));

@@ -14,7 +14,7 @@ import { assertRequiredSnapshot } from '../../../src/store/choose-leaf.ts';
 import { largestUsage, usageOf } from '../../../src/store/list/session-summary.ts';
 import type { KnownState } from '../../chain/written-state.ts';
 import { isConflict, isDataLoss, Stale } from '../failures.ts';
-import { EMPTY_LINEAGE, withArrival, withStatus, type Lineage } from '../format/lineage.ts';
+import { EMPTY_LINEAGE, withNewSnapshot, withStatus, type Lineage } from '../format/lineage.ts';
 import { newOwner } from '../format/names.ts';
 import type { Pointer, PointerDocument } from '../format/pointer-document.ts';
 import { nextBy, type SnapshotDocument, type SnapshotHead } from '../format/snapshot-document.ts';
@@ -26,10 +26,10 @@ import { writeSnapshot } from './commit-save.ts';
 import { planState, type BaseState, type StatePlan } from './plan-state.ts';
 import { assertFits, type Save } from './save-call.ts';
 
-/** A save whose mutator has answered. */
+/** A save after its mutator has returned. */
 interface Revision<S> {
   readonly next: SessionSnapshot<S>;
-  /** The snapshot as it was just read; the commit counts only while it is so. `undefined`: there is none. */
+  /** The snapshot as it was just read; the commit fails if it has changed. `undefined`: there is none. */
   readonly current: SnapshotDocument | undefined;
   /** Its state, if it has one. */
   readonly loaded: KnownState | undefined;
@@ -40,7 +40,7 @@ const now = (): string => new Date().toISOString();
 /**
  * The first save of a snapshot.
  *
- * @param answer The mutator's answer, where it was asked before the id was known.
+ * @param answer The mutator's result, if it was called before the id was known.
  */
 export async function createSnapshot<S>(
   save: Save<S>,
@@ -58,13 +58,13 @@ export async function createSnapshot<S>(
 }
 
 /**
- * A save of a snapshot that is there.
+ * A save of an existing snapshot.
  *
  * @param current The snapshot as it was just read.
  */
 export async function rewriteSnapshot<S>(save: Save<S>, current: SnapshotDocument): Promise<string | null> {
   const { meta, sessionId } = current;
-  if (!(await save.reader.isAlive(current))) await clearAway(save, current);
+  if (!(await save.reader.isAlive(current))) await removeStale(save, current);
   const loaded = await load(save, current);
   const snapshot = await save.reader.opened(current);
   const answer = save.request.mutator(handOutLoaded<S>({ snapshot, state: loaded }));
@@ -76,8 +76,8 @@ export async function rewriteSnapshot<S>(save: Save<S>, current: SnapshotDocumen
 async function store<S>(save: Save<S>, revision: Revision<S>, sessionId: string | undefined): Promise<string> {
   const { next, current } = revision;
   assertFits(next, save.tenant);
-  if (sessionId === undefined) return storeAlone(save, revision);
-  if (current && isHeartbeat(save, revision, current)) return beat(save, revision, current);
+  if (sessionId === undefined) return storeWithoutSession(save, revision);
+  if (current && isHeartbeat(save, revision, current)) return storeHeartbeat(save, revision, current);
   const place = { sessionId, parentId: current ? undefined : next.parentId };
   return save.inSession(place, () => storeInSession(save, revision, sessionId));
 }
@@ -89,13 +89,13 @@ async function load<S>(save: Save<S>, current: SnapshotDocument): Promise<KnownS
     if (!isDataLoss(error)) throw error;
     // It may have been rewritten or removed since it was read.
     const found = await save.reader.recheck(current);
-    if (found === 'absent') await clearAway(save, current);
+    if (found === 'absent') await removeStale(save, current);
     throw found === 'unchanged' ? error : new Stale();
   }
 }
 
-/** Removes what is left of an expired or deleted session, because its id is used again. */
-async function clearAway<S>({ tenant }: Save<S>, { ref, updateTime }: SnapshotDocument): Promise<never> {
+/** Removes a snapshot of an expired or deleted session, because its id is used again. */
+async function removeStale<S>({ tenant }: Save<S>, { ref, updateTime }: SnapshotDocument): Promise<never> {
   try {
     await tenant.database.commit([{ kind: 'delete', ref, at: updateTime }]);
   } catch (error) {
@@ -104,7 +104,7 @@ async function clearAway<S>({ tenant }: Save<S>, { ref, updateTime }: SnapshotDo
   throw new Stale();
 }
 
-async function storeAlone<S>(save: Save<S>, revision: Revision<S>): Promise<string> {
+async function storeWithoutSession<S>(save: Save<S>, revision: Revision<S>): Promise<string> {
   const { next, current, loaded } = revision;
   save.assertLeaf(undefined, undefined);
   assertRequiredSnapshot(save.request.ifSnapshot, undefined, () => false);
@@ -116,7 +116,7 @@ async function storeAlone<S>(save: Save<S>, revision: Revision<S>): Promise<stri
   return commit(save, revision, { head, plan, cipher });
 }
 
-/** Whether it is a heartbeat: then the session's pointer has nothing to learn, unless the session is to live longer. */
+/** Whether it is only a heartbeat, which does not change the session's pointer. A session that may expire soon needs the pointer's new expiry. */
 function isHeartbeat<S>(
   { request, tenant }: Save<S>,
   { next, loaded }: Revision<S>,
@@ -136,7 +136,7 @@ function isHeartbeat<S>(
   );
 }
 
-async function beat<S>(save: Save<S>, revision: Revision<S>, current: SnapshotDocument): Promise<string> {
+async function storeHeartbeat<S>(save: Save<S>, revision: Revision<S>, current: SnapshotDocument): Promise<string> {
   const { until } = current;
   const head = newHead(save, revision, current, until === undefined ? {} : { until });
   return commit(save, revision, { head, plan: undefined, cipher: await save.tenant.sealerOf(head).cipher() });
@@ -151,12 +151,12 @@ async function storeInSession<S>(save: Save<S>, revision: Revision<S>, sessionId
   const pointer = stored && tenant.isLive(stored) ? stored : undefined;
   if (current && current.owner !== pointer?.owner) {
     if (save.trust === 'cached') throw new Stale();
-    return clearAway(save, current);
+    return removeStale(save, current);
   }
   save.assertLeaf(sessionId, pointer);
   const { lineage: before = EMPTY_LINEAGE, usage = {}, summaryUsage, head: headBefore } = pointer ?? {};
   const { owner, seq } = current ?? { owner: pointer?.owner ?? newOwner('session', sessionId), seq: before.nextSeq };
-  if (!current) await assertMayArrive(save, next, before, owner);
+  if (!current) await assertMayCreate(save, next, before, owner);
   if (stored?.isGone) await removeRecordsBefore(tenant, stored);
   const needsParent = !current || (!loaded && next.state !== undefined);
   const { isInTree = false, base } = needsParent ? await findParent(save, parentId, pointer) : {};
@@ -174,7 +174,7 @@ async function storeInSession<S>(save: Save<S>, revision: Revision<S>, sessionId
   const plan = await planRevision(save, revision, head, { state, base, pointer, cipher });
   const leaf = { id, seq, ...(status && { status }) };
   const written = save.nextPointer(pointer, head, {
-    lineage: current ? withStatus(before, leaf) : withArrival(before, leaf, parentId, isInTree),
+    lineage: current ? withStatus(before, leaf) : withNewSnapshot(before, leaf, parentId, isInTree),
     usage: addUsage(current ? addUsage(usage, usageOf(current.meta).usage, -1) : usage, usageOf(head.meta).usage),
     summaryUsage: largestUsage([summaryUsage, usageOf(head.meta).summaryUsage]),
     head: headAfter(headBefore, plan, { id, isNewest: seq >= before.nextSeq - 1 }),
@@ -203,14 +203,14 @@ function newHead<S>(
   return { meta: copyMetadata(next), sessionId, owner, seq, by: nextBy(current?.by ?? [], nonce), ...expiry };
 }
 
-/** @throws `FAILED_PRECONDITION` when a new snapshot would be its own ancestor, `DATA_LOSS` when it was there and is lost. */
-async function assertMayArrive<S>(
+/** @throws `FAILED_PRECONDITION` when a new snapshot would be its own ancestor, `DATA_LOSS` when it existed and is missing. */
+async function assertMayCreate<S>(
   save: Save<S>,
   { snapshotId: id, parentId }: SessionSnapshot<S>,
   { leaves, missing }: Lineage,
   owner: string,
 ): Promise<void> {
-  if (leaves.some((leaf) => leaf.id === id)) throw save.lost(id);
+  if (leaves.some((leaf) => leaf.id === id)) throw save.missingSnapshot(id);
   if (parentId === id) refuseCycle(id, id);
   const seen = new Set<string>();
   for (let at = missing.includes(id) ? parentId : undefined; at !== undefined && !seen.has(at);) {
@@ -238,8 +238,8 @@ async function findParent<S>(
   }
   const parent = await save.snapshot(parentId);
   if (parent?.owner !== owner) {
-    // A snapshot is never saved on top of one that is lost.
-    if (leaf) throw save.lost(parentId);
+    // A snapshot is never saved as the child of a missing leaf.
+    if (leaf) throw save.missingSnapshot(parentId);
     return { isInTree: false };
   }
   return { isInTree: true, base: await baseOn(reader, parent, pointer) };
@@ -275,7 +275,7 @@ async function baseOn(
 }
 
 /**
- * Plans how the state is stored; `undefined`: it does not change. A rewritten state keeps its base.
+ * Plans how the state is stored; `undefined` if it does not change. A rewritten state keeps its base.
  *
  * @param known.base The base for the state of a snapshot that had none.
  */

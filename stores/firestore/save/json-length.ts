@@ -22,7 +22,7 @@ function measure(value: unknown, limit: number, depth: number): number {
   // Not `Object.keys`, which would take most of the time. A value with inherited members is refused later.
   for (const key in value) {
     const member = (value as Record<string, unknown>)[key];
-    // Short cut for what most members are.
+    // A short cut, because most members are strings.
     length += typeof member === 'string' ? key.length + member.length + 6 : key.length + 4;
     if (typeof member === 'object') length += measure(member, limit - length, depth + 1);
     if (length > limit) break;

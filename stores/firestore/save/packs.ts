@@ -28,11 +28,11 @@ interface Draft {
   readonly known: Pack | undefined;
   readonly runs: readonly string[];
   readonly length: number;
-  /** Bytes once packed, about. */
+  /** Approximate bytes after packing. */
   readonly bytes: number;
 }
 
-/** The usual size of packed text, as a share of the text's length. */
+/** The usual size of packed text, as a fraction of the text's length. */
 const PACKED_SHARE = 0.4;
 const SHARDS_IN_PACK = 4;
 /** A state may have this many shards, and one more for each `STATE_PER_SHARD` characters. */
@@ -40,7 +40,7 @@ const SPARE_SHARDS = 2;
 const STATE_PER_SHARD = 512 * 1024;
 
 /**
- * Plans how the parts of a cut are stored: parts that known packs hold stay there, the others go into new packs. If a cold reader would
+ * Plans how the parts of a cut are stored: parts in known packs stay there, the others go into new packs. If a reader without a cache would
  * have to read too many documents, packs are merged: always the newest ones, so that old parts are seldom written again.
  */
 export async function planPacks(cut: Cut, known: readonly Pack[], options: SplitOptions): Promise<PackPlan> {
@@ -72,7 +72,7 @@ export async function planPacks(cut: Cut, known: readonly Pack[], options: Split
 }
 
 /**
- * Text as shards, none larger than allowed.
+ * Splits text into shards of at most `shardSize` bytes.
  *
  * @param place The place that encrypted text is bound to. Encrypted shards are named by their ciphertexts, which are never the same twice.
  */

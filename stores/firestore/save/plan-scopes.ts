@@ -17,7 +17,7 @@ type Changes = SaveRequest<unknown>['scopes'];
  *
  * @param options.nonce Names the save.
  * @param options.isCached Whether records are taken from the cache. The error of a change is then not final: the record is read.
- * @throws `AlreadySaved` when an earlier commit of the save changed a record, and what a change throws.
+ * @throws `AlreadySaved` when an earlier commit of the save changed a record, and errors of the changes.
  */
 export async function planScopes(
   tenant: TenantDatabase,
@@ -30,7 +30,7 @@ export async function planScopes(
     const sealer = tenant.sealer('scope', key, () => readScopeDocuments(tenant, [key]));
     return writeScope(before, next ?? before.record ?? {}, { key, nonce, sealer });
   };
-  const guess = (key: string): Promise<ScopeWrite> | undefined => {
+  const runCached = (key: string): Promise<ScopeWrite> | undefined => {
     const known = isCached ? tenant.caches.scopes.get(tenant.keyOf(key)) : undefined;
     try {
       return known && run(key, known);
@@ -39,12 +39,12 @@ export async function planScopes(
     }
   };
   const keys = [...changes.keys()];
-  const guesses = keys.map(guess);
+  const cached = keys.map(runCached);
   const read = await readScopeDocuments(
     tenant,
-    keys.filter((_, i) => guesses[i] === undefined),
+    keys.filter((_, i) => cached[i] === undefined),
   );
-  const written = guesses.map((write, i) => write ?? run(keys[i]!, read.shift()!));
+  const written = cached.map((write, i) => write ?? run(keys[i]!, read.shift()!));
   return assertFitting(await Promise.all(written));
 }
 
@@ -52,7 +52,7 @@ function assertFitting(written: ScopeWrite[]): ScopeWrite[] {
   const bytes = bytesOf(written);
   if (bytes <= MOST_BYTES) return written;
   throw invalidArgument(
-    `The records that one save changes may take ${MOST_BYTES} bytes together; these would take ${bytes}. Change them by several saves.`,
+    `The records that one save changes may take ${MOST_BYTES} bytes together; these take ${bytes}. Change them in several saves.`,
   );
 }
 
@@ -60,7 +60,7 @@ export function bytesOf(written: readonly ScopeWrite[]): number {
   return written.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-/** Notes the records as a commit wrote them, for the next save of this process. */
+/** Caches the records that a commit wrote, for the next save of this process. */
 export function rememberScopes(
   tenant: TenantDatabase,
   written: readonly ScopeWrite[],

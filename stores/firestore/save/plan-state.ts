@@ -10,10 +10,10 @@ import { endOf, extended, patchBytes, type StateChain } from '../format/state-ch
 import type { TenantDatabase } from '../tenant-database.ts';
 import { planPacks, splitText, type NewShard } from './packs.ts';
 
-/** How a state is going to be stored. */
+/** How a state will be stored. */
 export interface StatePlan {
   readonly state: StoredState;
-  /** The state and the chain to it; `undefined`: there is no state. */
+  /** The state and the chain to it; `undefined` without a state. */
   readonly next: BaseState | undefined;
   /** Shards to be written. */
   readonly shards: readonly NewShard[];
@@ -31,15 +31,15 @@ export interface BaseState {
 
 /** The place of a state. */
 export interface StatePlace {
-  /** The name that the state gets. */
+  /** The new name of the state. */
   readonly name: string;
   readonly owner: string;
   readonly seq: number;
-  /** Encrypts it; `undefined`: it is written in clear. */
+  /** Encrypts it; `undefined`: it is stored in clear. */
   readonly cipher: Cipher | undefined;
 }
 
-/** What is known beside a new state. */
+/** Known facts about a new state. */
 interface Known {
   readonly place: StatePlace;
   /** The state of the nearest completed ancestor. */
@@ -50,13 +50,13 @@ interface Known {
   readonly packs: () => Promise<readonly Pack[]>;
 }
 
-/** A patch larger than this is no better than a whole state. */
+/** Instead of a larger patch, the whole state is stored. */
 const LARGEST_PATCH = 96 * 1024;
-/** A pointer carries at most so many bytes of patches. */
+/** The most bytes of patches in a pointer. */
 const MOST_PATCH_BYTES = 192 * 1024;
-/** A larger whole state, the shards aside, is put into shards as well. */
+/** A larger checkpoint, without its lifted parts, is put into shards as well. */
 const LARGEST_INLINE = 128 * 1024;
-/** With an interval of 1 the shared planner would lift nothing out of a whole state; this store always does. */
+/** With an interval of 1 the shared planner would not lift parts out of a checkpoint; this store always does. */
 const LEAST_INTERVAL = 2;
 
 /**
@@ -89,7 +89,7 @@ export async function planState(
   });
 }
 
-/** Plans a whole state. */
+/** Plans a checkpoint. */
 export async function planCheckpoint(
   { settings: { shardSize } }: TenantDatabase,
   whole: Cut,

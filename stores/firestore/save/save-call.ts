@@ -22,7 +22,6 @@ import { isLonger } from './json-length.ts';
 import { bytesOf, planScopes, rememberScopes } from './plan-scopes.ts';
 import { NO_STATE, type StatePlan } from './plan-state.ts';
 
-/** What a save needs of its tenant. */
 export interface SaveTools<S> {
   readonly tenant: TenantDatabase;
   readonly reader: SnapshotReader;
@@ -40,7 +39,7 @@ export class Save<S> {
   readonly request: SaveRequest<S>;
   readonly tenant: TenantDatabase;
   readonly reader: SnapshotReader;
-  /** Names this save in the documents that it writes, to recognise a commit whose answer was lost. It is also the name of the state. */
+  /** Names this save in the documents that it writes, to recognize a commit whose answer was lost. It is also the name of the state. */
   readonly nonce = randomBytes(12).toString('base64url');
   readonly #watches: Watches<S>;
   #trust: Trust = 'cached';
@@ -62,7 +61,7 @@ export class Save<S> {
     return this.#trust;
   }
 
-  /** Runs a `read` attempt. First reads, with one request, all documents that it is known to need from an earlier attempt. */
+  /** Runs a `read` attempt. First reads, with one request, all documents that an earlier attempt needed. */
   attemptToRead<T>(snapshotId: string, work: () => Promise<T>): Promise<T> {
     this.#trust = 'read';
     const { sessionId, parentId } = this.#hint ?? {};
@@ -107,14 +106,14 @@ export class Save<S> {
     return known === 'absent' ? undefined : known;
   }
 
-  /** The error of a snapshot that the pointer names and that is not there. */
-  lost(snapshotId: string): Error {
+  /** The error for a missing snapshot that the pointer names. */
+  missingSnapshot(snapshotId: string): Error {
     return this.#isReadAtOnce ? unreadableSnapshot(snapshotId, 'its document is missing') : new Stale();
   }
 
   /**
-   * Packs that a new checkpoint may reuse. The commit fails if one of their shards is missing; the next attempt then reuses none and writes
-   * the whole state.
+   * Packs that a new checkpoint may reuse. The commit fails if one of their shards is missing; the next attempt then writes
+   * all parts of the state.
    */
   async packsOf(chain: StateChain | undefined, head: SnapshotHead): Promise<readonly Pack[]> {
     return this.#trust === 'cached' ? this.reader.states.packsOf(chain, head) : [];
@@ -125,7 +124,7 @@ export class Save<S> {
     assertExpectedLeaf(this.request.expectedLeafId, sessionId, pointer?.lineage.leaves.at(-1)?.id ?? null);
   }
 
-  /** The session's pointer once the snapshot of `head` is saved. */
+  /** The session's pointer after the snapshot of `head` is saved. */
   nextPointer(
     before: PointerDocument | undefined,
     { meta, sessionId, owner, until }: SnapshotHead,
@@ -153,7 +152,7 @@ export class Save<S> {
   }
 
   /**
-   * Commits the save: the write of the snapshot, that of its session's pointer, and those of records.
+   * Commits the save: the writes of the snapshot, of its session's pointer, and of records.
    *
    * @param saved.plan Optional. Without it the state does not change.
    * @param saved.stored The pointer before this save.
@@ -178,7 +177,7 @@ export class Save<S> {
     return time!;
   }
 
-  /** Notes that the snapshot is saved. */
+  /** Caches that the snapshot exists, and notifies its watchers. */
   noteSaved(head: SnapshotHead, state: KnownState | undefined, updateTime: Timestamp): string {
     const { snapshotId, status } = head.meta;
     const key = this.tenant.keyOf(snapshotId);
@@ -195,7 +194,7 @@ export class Save<S> {
   }
 }
 
-/** Metadata that fits into a document beside the state. */
+/** The most metadata that fits into a document with the state. */
 const LONGEST_METADATA = 400 * 1024;
 
 /** Refuses a snapshot that is too large, before anything is sent. */
@@ -206,6 +205,6 @@ export function assertFits<S>(next: SessionSnapshot<S>, { settings: { maxStateBy
   };
   if (isLonger(state, maxStateBytes)) refuse(`its state is larger than maxStateBytes, ${maxStateBytes}.`);
   if (isLonger(meta, LONGEST_METADATA)) {
-    refuse(`beside its state it has more than ${LONGEST_METADATA} bytes. Put them into the state.`);
+    refuse(`its fields without the state take more than ${LONGEST_METADATA} bytes. Move large values into the state.`);
   }
 }

@@ -7,13 +7,13 @@ import { AlreadySaved, FinalRefusal, isTransportFailure, Stale, tooContended } f
 import { Save, type SaveTools } from './save-call.ts';
 import { createSnapshot, rewriteSnapshot } from './create-or-rewrite.ts';
 
-/** How often a save is tried because of other writers. A limit in seconds would be few attempts for a slow database. */
+/** How often a save is tried because of other writers. A time limit would allow few attempts with a slow database. */
 const MOST_ATTEMPTS = 60;
-/** After so many attempts a save no longer pauses, so that it does not lose forever against newer ones, which do. */
+/** After this many attempts a save no longer pauses, so that it does not always lose against newer ones, which do. */
 const PAUSING_ATTEMPTS = 7;
 
 /**
- * Saves a snapshot: first with what the process remembers, then, as often as other writers are faster, with what is read.
+ * Saves a snapshot: first with cached data, then with data that is read, as often as other writers are faster.
  *
  * @returns The snapshot's id; `null`: the mutator skipped the write.
  */
@@ -24,16 +24,16 @@ export async function saveSnapshot<S>(tools: SaveTools<S>, request: SaveRequest<
   const id = request.snapshotId ?? answer?.snapshotId ?? reserveSnapshotId();
   assertId(id, 'snapshotId');
   const { tenant } = tools;
-  // In one order for all, so that no two saves wait for each other.
+  // All saves use the same order, so that two saves never wait for each other.
   const records = [...request.scopes.keys()].toSorted();
   const inTurn = records.reduceRight(
     (work, key) => () => tenant.queues.scopes.run(tenant.keyOf(key), work),
-    () => insist(save, id, answer),
+    () => tryRepeatedly(save, id, answer),
   );
   return tenant.queues.snapshots.run(tenant.keyOf(id), inTurn);
 }
 
-async function insist<S>(
+async function tryRepeatedly<S>(
   save: Save<S>,
   id: string,
   answer: SessionSnapshotInput<S> | undefined,

@@ -24,7 +24,7 @@ import { revisionKey, type TenantDatabase } from '../tenant-database.ts';
 /** How often a write is tried while others write the record. */
 const MOST_ATTEMPTS = 20;
 
-/** What the commit requires of the record's document: its update time, that there is none, or nothing. */
+/** The condition of the commit on the record's document: its update time, that it is missing, or none. */
 type Guard = Timestamp | 'absent' | 'any';
 
 /**
@@ -72,7 +72,7 @@ export async function writeRecord(
   throw recordChanged(request);
 }
 
-/** The session's pointer if sessions expire. A cached one will do: its expiry is never later than the real one. */
+/** The session's pointer if sessions expire. It may be cached: its expiry is never later than the real one. */
 async function pointerOf(
   tenant: TenantDatabase,
   reader: SnapshotReader,
@@ -105,7 +105,7 @@ function planWrite(ref: DocumentReference, data: DocumentData | undefined, guard
   return guard === 'absent' ? { kind: 'create', ref, data } : { kind: 'update', ref, data, at: guard };
 }
 
-/** @returns The update time of the record, where the commit tells it. */
+/** @returns The update time of the record, if the commit returns it. */
 async function commit(
   tenant: TenantDatabase,
   reader: SnapshotReader,
@@ -128,7 +128,7 @@ async function commit(
     return (await database.commit([owned!]))[0];
   }
   // A transaction returns no update time.
-  await database.commitBeside(ref, ownedWrite);
+  await database.readAndCommit(ref, ownedWrite);
   return undefined;
 }
 

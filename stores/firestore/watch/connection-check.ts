@@ -1,13 +1,13 @@
 import type { TenantDatabase } from '../tenant-database.ts';
 
-/** How often the database is asked for an answer while there are watchers, in ms; a document read each time. */
+/** How often a document is read while there are watchers, in ms. */
 const INTERVAL_MS = 15_000;
-/** The same while it does not answer; such a read is not billed. */
+/** The interval while the database does not answer; such a read is not billed. */
 const OUTAGE_INTERVAL_MS = 500;
 
 /**
- * Notices an outage of the database and its end. Firestore's client does not report an outage to its listeners: it retries after ever
- * longer pauses, and finally gives up. So the listeners are set up anew as soon as the database answers again.
+ * Detects an outage of the database and its end. Firestore's client does not report an outage to its listeners: it retries after increasing
+ * pauses, and finally gives up. So the listeners are set up again as soon as the database answers.
  */
 export class ConnectionCheck {
   readonly #tenant: TenantDatabase;

@@ -12,16 +12,16 @@ import { ConnectionCheck } from './connection-check.ts';
 /** Pauses before a listener that failed is set up again, in ms. */
 const PAUSES = [200, 500, 1000, 2000];
 
-/** A write of a snapshot of which watchers are notified. */
+/** A write of a watched snapshot. */
 interface SavedVersion {
   readonly updateTime: Timestamp;
-  /** Names the save that made it. */
+  /** Names the save. */
   readonly nonce: string;
   readonly status: SnapshotStatus | undefined;
 }
 
 /** A snapshot that is watched. */
-interface Place {
+interface WatchedSnapshot {
   readonly tenant: TenantDatabase;
   readonly reader: SnapshotReader;
   readonly snapshotId: string;
@@ -33,17 +33,17 @@ export class Watches<S> {
   readonly #watches = new Map<string, Watch<S>>();
   #check: ConnectionCheck | undefined;
 
-  subscribe(place: Place, callback: (snapshot: SessionSnapshot<S>) => void): () => void {
-    const key = place.tenant.keyOf(place.snapshotId);
+  subscribe(watched: WatchedSnapshot, callback: (snapshot: SessionSnapshot<S>) => void): () => void {
+    const key = watched.tenant.keyOf(watched.snapshotId);
     const unsubscribe = this.#hub.subscribe(key, callback, () => this.#end(key));
     const known = this.#watches.get(key);
-    if (known) known.greet();
-    else this.#watches.set(key, new Watch(place, this.#hub));
-    this.#check ??= new ConnectionCheck(place.tenant, () => this.#restore());
+    if (known) known.publishCurrent();
+    else this.#watches.set(key, new Watch(watched, this.#hub));
+    this.#check ??= new ConnectionCheck(watched.tenant, () => this.#restore());
     return unsubscribe;
   }
 
-  /** Notifies the watchers of what this process saved: they need not wait for the listener. */
+  /** Notifies the watchers of a save by this process at once, without waiting for the listener. */
   saved(key: string, version: SavedVersion, snapshot: () => SessionSnapshot<S>): void {
     this.#watches.get(key)?.saved(version, snapshot);
   }
@@ -73,40 +73,40 @@ export class Watches<S> {
 
 /** The listener of one snapshot. Versions are handled one after the other, because a state may have to be read first. */
 class Watch<S> {
-  readonly #place: Place;
+  readonly #watched: WatchedSnapshot;
   readonly #key: string;
   readonly #hub: WatchHub<S>;
   #stop: () => void = () => {};
   #tail: Promise<void> = Promise.resolve();
-  /** The version that was published last, ... */
+  /** The version that was published last. */
   #version: SavedVersion | undefined;
-  /** ... and its snapshot, while it is there. */
+  /** The snapshot of `#version`, while it exists. */
   #latest: (() => SessionSnapshot<S>) | undefined;
-  /** Since a version was read. */
+  /** Failures since a version was last read. */
   #failures = 0;
   #timer: NodeJS.Timeout | undefined;
   #isEnded = false;
 
-  constructor(place: Place, hub: WatchHub<S>) {
-    this.#place = place;
-    this.#key = place.tenant.keyOf(place.snapshotId);
+  constructor(watched: WatchedSnapshot, hub: WatchHub<S>) {
+    this.#watched = watched;
+    this.#key = watched.tenant.keyOf(watched.snapshotId);
     this.#hub = hub;
     this.#listen();
   }
 
-  /** Notifies a new subscriber of the current snapshot. Reads it, because the listener may not know yet that it was removed. */
-  greet(): void {
-    // The first version that the listener hears is published to all.
+  /** Notifies a new subscriber of the current snapshot. Reads it, because it may have been removed since the listener's last event. */
+  publishCurrent(): void {
+    // The listener's first version is published to all.
     if (!this.#version) return;
-    const { reader, snapshotId } = this.#place;
-    this.#enqueue(async () => this.#hear(await reader.snapshot(snapshotId)));
+    const { reader, snapshotId } = this.#watched;
+    this.#enqueue(async () => this.#receive(await reader.snapshot(snapshotId)));
   }
 
   saved(version: SavedVersion, snapshot: () => SessionSnapshot<S>): void {
     this.#enqueue(async () => this.#publish(version, snapshot));
   }
 
-  /** Sets the listener up anew; what changed in between is published, and nothing twice. */
+  /** Sets the listener up again. Publishes a change in between, and no version twice. */
   restore(): void {
     if (this.#isEnded) return;
     clearTimeout(this.#timer);
@@ -121,14 +121,14 @@ class Watch<S> {
   }
 
   #listen(): void {
-    const { tenant, reader, snapshotId } = this.#place;
+    const { tenant, reader, snapshotId } = this.#watched;
     try {
       this.#stop = tenant.database.listen(
         tenant.snapshotRef(snapshotId),
         (document) =>
           this.#enqueue(async () => {
             if (this.#isEnded) return;
-            await this.#hear(await reader.snapshot(snapshotId, document));
+            await this.#receive(await reader.snapshot(snapshotId, document));
             this.#failures = 0;
           }),
         (error) => this.#fail(error),
@@ -140,13 +140,13 @@ class Watch<S> {
 
   #fail(error: unknown): void {
     if (this.#isEnded) return;
-    // The listener is alive: it hears the next version.
+    // The listener still works, and gets the next version.
     const isWaiting = isUnreadable(error);
     if (this.#failures === 0) {
-      const snapshot = `snapshot ${quote(this.#place.snapshotId)}`;
+      const snapshot = `snapshot ${quote(this.#watched.snapshotId)}`;
       const what = isWaiting
         ? `Watching ${snapshot}: its watchers wait for a version that can be read.`
-        : `Watching ${snapshot} was interrupted; it is taken up again.`;
+        : `Watching ${snapshot} was interrupted and is set up again.`;
       logger.error(`${what} ${describeThrown(error)}`);
     }
     const pause = PAUSES[Math.min(this.#failures++, PAUSES.length - 1)]!;
@@ -160,7 +160,7 @@ class Watch<S> {
     this.#tail = this.#tail.then(work).catch((error: unknown) => this.#fail(error));
   }
 
-  async #hear(snapshot: SnapshotDocument | undefined): Promise<void> {
+  async #receive(snapshot: SnapshotDocument | undefined): Promise<void> {
     if (!snapshot) {
       this.#latest = undefined;
       return;
@@ -171,7 +171,7 @@ class Watch<S> {
       if (this.#latest) this.#hub.announce(this.#key, this.#version?.status, this.#latest);
       return;
     }
-    const { reader } = this.#place;
+    const { reader } = this.#watched;
     try {
       const state = await reader.states.stateOf(snapshot);
       const opened = await reader.opened(snapshot);
