@@ -1,5 +1,6 @@
 /** The commands of an operator: runs, doctor, memories. */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { genkit } from 'genkitx-agents';
 import {
   FileMemoryStore,
@@ -340,8 +341,10 @@ describe('memories', () => {
     expect(jobs).toContain('I like tea. And cake.');
     expect(jobs).toContain('We sell tea.');
 
-    const approve = ['memories', 'approve', first!, ...store, ...scope];
-    expect(await cli(approve)).toEqual({ code: 0, out: '', err: 'Approved: 1 text\n' });
+    const approve = ['memories', 'approve', first!, first!, ...store, ...scope];
+    expect(await cli([...approve, 'nope'])).toMatchObject({ code: 1, err: expect.stringContaining("No text 'nope'") });
+    expect(await waiting()).toHaveLength(3);
+    expect(await cli(approve)).toEqual({ code: 0, out: '', err: `Approved: text ${first}\n` });
     expect(await cli(approve)).toMatchObject({ code: 1, err: expect.stringContaining('waits for a decision') });
     const discard = ['memories', 'discard-text', second!, ...store, ...scope];
     expect((await cli([...discard, '--dry-run'])).out).toBe('Would remove: 1 text\n');
@@ -361,6 +364,16 @@ describe('memories', () => {
       err: expect.stringContaining('consent of the scope is off'),
     });
     expect(await waiting()).toHaveLength(1);
+
+    const notes = readdirSync(`${folder}/memories`, { recursive: true, encoding: 'utf8' })
+      .map((name) => join(`${folder}/memories`, name))
+      .filter((path) => statSync(path).isFile() && readFileSync(path, 'utf8').includes(third!));
+    for (const note of notes) writeFileSync(note, 'damaged');
+    expect(await cli(['memories', 'quarantine', ...store])).toMatchObject({
+      code: 1,
+      out: expect.stringContaining("user 'bob' of app 'shop'  chat"),
+      err: expect.stringContaining('damaged'),
+    });
   });
 
   it('report a search that failed, and erase without the key of the memories', async () => {

@@ -25,9 +25,7 @@ export async function discardAll(
   given: readonly string[],
   { noun, known, unknown, loss, discard }: DiscardOptions,
 ): Promise<void> {
-  const ids = [...new Set(given)];
-  const wrong = ids.find((id) => known.every((one) => one.id !== id));
-  if (wrong !== undefined) throw new Problem(unknown(wrong));
+  const ids = knownIds(given, known, unknown);
   const what = count(ids.length, noun);
   const removed = { [`${noun}s`]: ids.length };
   if (flags.dryRun) return printDryRun(io, flags, removed, what);
@@ -35,4 +33,20 @@ export async function discardAll(
   for (const id of ids) await discard(id);
   if (flags.json) await printJson(io, removed);
   else await io.print(`Removed: ${what}\n`);
+}
+
+/**
+ * Returns the ids, each once.
+ *
+ * @throws Problem when one of them does not exist.
+ */
+export function knownIds(
+  given: readonly string[],
+  known: DiscardOptions['known'],
+  unknown: DiscardOptions['unknown'],
+): string[] {
+  const ids = [...new Set(given)];
+  const wrong = ids.find((id) => known.every((one) => one.id !== id));
+  if (wrong !== undefined) throw new Problem(unknown(wrong));
+  return ids;
 }

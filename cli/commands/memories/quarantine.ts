@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import type { IngestResult, MemoryScopeId, QuarantinedText } from 'genkitx-agents/memory';
-import { Problem } from '../../failures.ts';
+import { explain, Problem } from '../../failures.ts';
 import type { Io } from '../../io.ts';
 import { importMemory } from '../../stores/packages.ts';
 import type { OpenMemories } from '../../stores/open-memories.ts';
-import { count, time } from '../../output/text.ts';
+import { time } from '../../output/text.ts';
 import { removingCommand, type RemovingFlags } from '../removing.ts';
 import { itemsOf, printItems, storeCommand } from '../with-store.ts';
-import { discardAll } from './discard.ts';
+import { discardAll, knownIds } from './discard.ts';
 import { assertNoOwner, describeScope, mustScope, scoped, scopeIdOf, withMemories, type ScopeFlags } from './scope.ts';
 
 /** Why nothing was learned from an approved text. */
@@ -23,7 +23,8 @@ export function addQuarantine(parent: Command, io: Io): void {
   scoped(storeCommand(parent, 'quarantine', description)).action(async (flags: ScopeFlags) => {
     assertNoOwner(flags);
     await withMemories(io, flags, async (open) => {
-      await printItems(io, flags, waitingTexts(flags, open), 'No texts wait for a decision.', [
+      const failures: string[] = [];
+      await printItems(io, flags, waitingTexts(flags, open, failures), 'No texts wait for a decision.', [
         // The other commands take the whole id.
         { name: 'id', of: ({ id }) => id, most: Infinity },
         { name: 'kind', of: ({ kind }) => kind },
@@ -33,6 +34,7 @@ export function addQuarantine(parent: Command, io: Io): void {
         { name: 'reason', of: ({ reason }) => reason },
         { name: 'text', of: ({ text }) => text },
       ]);
+      if (failures.length > 0) throw new Problem(failures.join('\n'));
     });
   });
 
@@ -44,13 +46,16 @@ export function addQuarantine(parent: Command, io: Io): void {
     ),
   ).action((ids: readonly string[], flags: ScopeFlags) =>
     withMemories(io, flags, async (open) => {
+      const { quarantine } = open.manager;
       const scope = await mustScope(flags, open);
-      for (const id of ids) {
-        const { status } = await open.manager.quarantine.approve({ scope, id });
+      const known = await quarantine.list({ scope });
+      const given = knownIds(ids, known, notWaiting);
+      for (const id of given) {
+        const { status } = await quarantine.approve({ scope, id });
         const why = NOT_LEARNED[status];
         if (why !== undefined) throw new Problem(`Text '${id}': ${why}`);
+        io.say(`Approved: text ${id}`);
       }
-      io.say(`Approved: ${count(ids.length, 'text')}`);
     }),
   );
 
@@ -62,7 +67,7 @@ export function addQuarantine(parent: Command, io: Io): void {
       await discardAll(io, flags, ids, {
         noun: 'text',
         known: await quarantine.list({ scope }),
-        unknown: (id) => `No text '${id}' of this scope waits for a decision. 'memories quarantine' shows them.`,
+        unknown: notWaiting,
         loss: 'nothing will be learned from it.',
         discard: (id) => quarantine.discard({ scope, id }),
       });
@@ -70,14 +75,25 @@ export function addQuarantine(parent: Command, io: Io): void {
   );
 }
 
+function notWaiting(id: string): string {
+  return `No text '${id}' of this scope waits for a decision. 'memories quarantine' shows them.`;
+}
+
+/** @param failures Gets the errors of scopes that can't be read; the others are still read. */
 async function* waitingTexts(
   flags: ScopeFlags,
   { manager, caller }: OpenMemories,
+  failures: string[],
 ): AsyncGenerator<QuarantinedText & { readonly scope: MemoryScopeId }> {
   const { memoryScope } = await importMemory();
   const scopes =
     flags.app === undefined ? itemsOf((page) => manager.store.listScopes({ ...caller, ...page })) : [scopeIdOf(flags)];
-  for await (const scope of scopes)
-    for (const text of await manager.quarantine.list({ scope: memoryScope(scope, caller.context) }))
-      yield { scope, ...text };
+  for await (const scope of scopes) {
+    try {
+      const texts = await manager.quarantine.list({ scope: memoryScope(scope, caller.context) });
+      for (const text of texts) yield { scope, ...text };
+    } catch (error) {
+      failures.push(explain(error).message);
+    }
+  }
 }
