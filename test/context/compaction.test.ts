@@ -103,6 +103,23 @@ describe('compaction', () => {
     expect(chain.map(({ previous }) => previous)).toEqual([null, chain[0]!.sha256, chain[1]!.sha256]);
   });
 
+  it.each([
+    ['turns, by default 5', {}, [10, 20]],
+    ['turns', { everyTurns: 3 }, [6, 12, 18]],
+    ['messages', { everyMessages: 8 }, [8, 16]],
+    // A turn has four words.
+    ['tokens', { everyTokens: 12 }, [6, 12, 18]],
+    ['whichever comes first', { everyTurns: 2, everyMessages: 100 }, [4, 8, 12, 16, 20]],
+  ])('is due after a number of %s', async (_name, options, covered) => {
+    const { compactions, end } = process({ everyTurns: undefined, ...options });
+    const log = turns(1, 10);
+    for (let turn = 1; turn <= 10; turn++) {
+      end(log.slice(0, turn * 2));
+      await compactions.settled();
+    }
+    expect((await stored()).map(({ to }) => to)).toEqual(covered);
+  });
+
   it('counts for every branch that begins with the covered messages, and for no other', async () => {
     const { compactions, end } = process();
     end(turns(1, 5));

@@ -20,11 +20,11 @@ import { transcript, type Summarized, type Summarizer } from './summarizer.ts';
 
 /** When a session is compacted, and how; the options of `summarize` with their defaults filled in. */
 export interface CompactionPlan {
-  /** Compact when no summary covers this many turns. */
-  readonly everyTurns: number | undefined;
-  readonly everyMessages: number | undefined;
-  /** Estimated tokens of the messages that no summary covers. */
-  readonly everyTokens: number | undefined;
+  /** Compact when no summary covers this many turns. `Infinity`: they are not counted; so in the next two. */
+  readonly everyTurns: number;
+  readonly everyMessages: number;
+  /** Estimated tokens. */
+  readonly everyTokens: number;
   /** Compact the rest when no turn came for this long, in ms. */
   readonly idleMs: number;
   /** The newest turns that no summary covers. */
@@ -195,9 +195,8 @@ export class SessionCompactions {
     const from = this.inUse(log)?.to ?? 0;
     const to = this.#endOf(log);
     if (to <= from) return false;
-    if (everyTurns !== undefined && turnsBetween(log, from, to).length >= everyTurns) return true;
-    if (everyMessages !== undefined && to - from >= everyMessages) return true;
-    return everyTokens !== undefined && this.#tokens(log, from, to) >= everyTokens;
+    if (to - from >= everyMessages || turnsBetween(log, from, to).length >= everyTurns) return true;
+    return everyTokens < Infinity && this.#tokens(log, from, to) >= everyTokens;
   }
 
   #start(turn: CompactionTurn): void {

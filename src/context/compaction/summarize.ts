@@ -6,6 +6,7 @@ import {
   isFunction,
   isTimerMs,
   isWhole,
+  withDefaults,
   type OptionCheck,
 } from '../../store/check-options.ts';
 import type { History, HistoryStrategy, StrategyTools } from '../types.ts';
@@ -87,12 +88,9 @@ export function summarize(options: SummarizeOptions = {}): SummarizeStrategy {
   checkOptions('summarize', options, CHECKS);
   const { model, summarizer, ...numbers } = options;
   const isCounting = options.everyMessages !== undefined || options.everyTokens !== undefined;
+  const triggers = { everyTurns: isCounting ? Infinity : 5, everyMessages: Infinity, everyTokens: Infinity };
   const plan: CompactionPlan = {
-    everyTurns: isCounting ? undefined : 5,
-    everyMessages: undefined,
-    everyTokens: undefined,
-    ...DEFAULTS,
-    ...numbers,
+    ...withDefaults({ ...triggers, ...DEFAULTS }, numbers),
     model: summarizer ? 'custom' : nameOf(model),
   };
   const compaction: Compaction = { plan, summarizer: (ai) => summarizer ?? modelSummarizer(ai, model) };
