@@ -7,8 +7,8 @@ export class Aborted extends Error {
 }
 
 /**
- * The abort signal of one call of an agent. It fires with the caller's signal, and when the runtime stops the call. `release` removes the
- * listener from the caller's signal, which may live much longer, or may no longer stop the call.
+ * The abort signal of one call of an agent. It is aborted with the caller's signal, and when the runtime stops the call. `release` removes the
+ * listener from the caller's signal, which may outlive the call or must no longer stop it.
  */
 export class AbortScope {
   readonly #controller = new AbortController();

@@ -32,11 +32,11 @@ export interface AgentDefinition<State = unknown> {
   readonly onAbort: 'discard' | 'keep';
   readonly onConflict: OnConflict | undefined;
   readonly background: BackgroundSettings;
-  /** Decides what its model is sent. Default: the whole conversation. */
+  /** Selects what its model is sent. Default: the whole conversation. */
   readonly window?: ContextWindow;
-  /** What it remembers across sessions. */
+  /** Its memory across sessions. */
   readonly memory: AttachedMemory | undefined;
-  /** Its turns call the model of its prompt, with the memories that were found. Default: its turns are application code. */
+  /** Its turns call the model of its prompt, with the memories that fit. Default: its turns are application code. */
   readonly isPromptAgent?: boolean;
   /** The scopes of its sessions' states. */
   readonly scopes: AgentScopes;
@@ -44,7 +44,7 @@ export interface AgentDefinition<State = unknown> {
   readonly turns: KeyQueue;
   /** Capabilities of the store. */
   readonly can: Readonly<StoreCapabilities>;
-  /** The store declares capabilities, so it keeps this package's contract: it returns copies or frozen values. */
+  /** The store returns copies or frozen values. A store that declares capabilities keeps this rule. */
   readonly readsNeverChange: boolean;
   /** The store as it was given, without the time limits of `store`; the same object for all agents that share it. */
   readonly sharedStore?: object;

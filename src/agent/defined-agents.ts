@@ -35,7 +35,7 @@ function nameTaken(key: string): GenkitError {
 }
 
 /**
- * Refuses a name that is taken, by an agent of this package or by Genkit's own: one of the two could never be reached.
+ * Refuses a name that another agent, of this package or of Genkit, already has: one of the two could not be reached.
  *
  * @param keys The keys of the actions that will be registered.
  * @throws `ALREADY_EXISTS`
@@ -46,7 +46,7 @@ export function assertNamesAreFree(registry: Registry, keys: readonly string[]):
 }
 
 /**
- * Returns a check that the actions which now have these keys still have them. Genkit lets a later definition replace an earlier one.
+ * Returns a check that these keys still refer to the actions of now. Genkit lets a later definition replace an earlier one.
  *
  * @returns A function that throws `ALREADY_EXISTS` when another definition took one of the names.
  */

@@ -12,14 +12,14 @@ export interface TurnRequest {
 
 /**
  * Reads the caller's inputs ahead of the turns, so that a request to detach is noticed at once. After a detach no turn is handed out until
- * {@link goOn}. Inputs sent before the detach belong to the run; later ones do not.
+ * {@link startWaiting}. Inputs sent before the detach belong to the run; later ones do not.
  */
 export class Intake implements AsyncIterable<AgentInput> {
   /** Resolves with the waiting turns when the caller detaches; otherwise stays pending. */
   readonly detached: Promise<readonly TurnRequest[]>;
   readonly #waiting: TurnRequest[] = [];
   #current: TurnRequest | undefined;
-  #held = false;
+  #isHeld = false;
   #end: { error?: unknown } | undefined;
   #wake: () => void = () => {};
   #onFirst: (input?: AgentInput) => void = () => {};
@@ -56,14 +56,14 @@ export class Intake implements AsyncIterable<AgentInput> {
     return this.#end !== undefined && 'error' in this.#end && this.#end.error === error;
   }
 
-  /** The turn that an input requests. An input that did not come through here gets a new turn. */
+  /** The turn that an input requests. An input from elsewhere gets a new turn. */
   requestFor(input: AgentInput): TurnRequest {
     return this.#current?.input === input ? this.#current : newRequest(input);
   }
 
   /** Lets the waiting turns run after a detach. */
-  goOn(): void {
-    this.#held = false;
+  startWaiting(): void {
+    this.#isHeld = false;
     this.#wake();
   }
 
@@ -71,7 +71,7 @@ export class Intake implements AsyncIterable<AgentInput> {
     try {
       for (;;) {
         this.#current = undefined;
-        while (this.#held || (this.#waiting.length === 0 && !this.#end)) {
+        while (this.#isHeld || (this.#waiting.length === 0 && !this.#end)) {
           await new Promise<void>((resolve) => {
             this.#wake = resolve;
           });
@@ -98,13 +98,13 @@ export class Intake implements AsyncIterable<AgentInput> {
       for (let next = await inputs.next(); !next.done; next = await inputs.next()) {
         const { detach, ...input } = next.value;
         if (detach) {
-          this.#held = true;
+          this.#isHeld = true;
           onDetach();
         }
         if (!detach || hasPayload(input)) this.#waiting.push(newRequest(input));
         this.#onFirst(this.#waiting[0]?.input);
         if (detach) {
-          await this.#readWhatWasSent(inputs);
+          await this.#readSentTogether(inputs);
           this.#end = {};
           resolve([...this.#waiting]);
           return;
@@ -120,11 +120,11 @@ export class Intake implements AsyncIterable<AgentInput> {
   }
 
   /** Inputs that the caller sent together with the detach request arrive within a macrotask. */
-  async #readWhatWasSent(inputs: AsyncIterator<AgentInput>): Promise<void> {
-    const nothing = nextMacrotask(undefined);
+  async #readSentTogether(inputs: AsyncIterator<AgentInput>): Promise<void> {
+    const timeout = nextMacrotask(undefined);
     try {
       for (;;) {
-        const next = await Promise.race([inputs.next(), nothing]);
+        const next = await Promise.race([inputs.next(), timeout]);
         if (!next || next.done) return;
         const { detach: _again, ...input } = next.value;
         if (hasPayload(input)) this.#waiting.push(newRequest(input));

@@ -11,7 +11,7 @@ import type { GenkitOrRegistry } from './types.ts';
 export function registryOf(ai: GenkitOrRegistry): Registry {
   const { registry = ai } = (ai ?? {}) as { registry?: unknown };
   if (isRegistry(registry)) return registry;
-  throw invalidArgument('What was given is neither a Genkit instance nor a registry. Pass what genkit() returned.');
+  throw invalidArgument('The argument is neither a Genkit instance nor a registry. Pass the result of genkit().');
 }
 
 function isRegistry(value: unknown): value is Registry {

@@ -103,15 +103,15 @@ export class RunLease {
     return { ...this.#run, ...(turn && { turn }), ...(usage && { usage }) };
   }
 
-  /** The part that stays in a terminal snapshot: it identifies a late save of a former owner. */
-  get trace(): RunRecord {
+  /** The part that stays in a terminal snapshot, to detect a late save of a former owner. */
+  get terminalRecord(): RunRecord {
     const { id, agent, owner, generation } = this.#run;
     return { id, agent, owner, generation };
   }
 
   /**
    * Whether this process may still write a snapshot of the run. Once one snapshot is lost, all are, because a takeover claims them one after the
-   * other. For a store that keeps no unknown fields the answer is always yes.
+   * other. Always true for a store that keeps no unknown fields.
    */
   holds(snapshot: SessionSnapshot | undefined): boolean {
     const found = runOf(snapshot);

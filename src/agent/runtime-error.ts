@@ -28,7 +28,7 @@ export function toRuntimeError(thrown: unknown, audience?: Audience): RuntimeErr
   } catch {
     return addressTo('operator', {
       status: 'INTERNAL',
-      message: 'The agent threw something that could not be read.',
+      message: 'The agent threw a value that could not be read.',
     });
   }
 }
@@ -49,8 +49,8 @@ export function loggedError(error: RuntimeError, what: string): RuntimeError {
 }
 
 /**
- * The record of a {@link loggedError} as it is stored: the words of what was thrown may hold secrets, so they are replaced by a sentence and
- * the `errorId`. What was written for the caller or the user is stored as it is.
+ * The record of a {@link loggedError} as it is stored. The message of the thrown value may hold secrets, so a general sentence and the
+ * `errorId` replace it. An error addressed to the caller or the user is stored unchanged.
  */
 export function storedError(error: RuntimeError): RuntimeError {
   if (isForClients(error)) return error;
@@ -59,7 +59,7 @@ export function storedError(error: RuntimeError): RuntimeError {
   return { status, message: safeSentence(status), details: { errorId } };
 }
 
-/** Whether the log has the error of this record. False for a record that was stored and read again. */
+/** Whether the error of this record was logged. False for a record that was stored and read again. */
 export function isLogged(record: unknown): boolean {
   return isMembers(record) && LOGGED in record;
 }
@@ -120,10 +120,10 @@ function messageOf(thrown: unknown): string {
 function detailsOf(thrown: Record<string, unknown>): unknown {
   const given = thrown['detail'] ?? thrown['details'];
   if (given === undefined || given === null) return undefined;
-  const meant = isMembers(given) ? publicDetails(given) : given;
-  if (meant === undefined) return undefined;
+  const details = isMembers(given) ? publicDetails(given) : given;
+  if (details === undefined) return undefined;
   try {
-    return copyJson(meant);
+    return copyJson(details);
   } catch {
     return undefined;
   }

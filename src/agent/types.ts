@@ -152,9 +152,9 @@ export interface AgentStateOptions<State = unknown, User = unknown, App = unknow
    */
   outputKey?: string;
   /**
-   * What is remembered across sessions: a memory made by `memory.attach` of `genkitx-agents/memory`. Memories that fit the turn are placed in
-   * the model's requests, and are not part of the session; completed turns are learned from in the background. In a custom agent
-   * model calls get memories by `attached.middleware()`. Default: none.
+   * Memory across sessions, made by `memory.attach` of `genkitx-agents/memory`. Memories that fit the turn are placed in the model's requests,
+   * not in the session. The agent learns from completed turns in the background. In a custom agent, `attached.middleware()` adds memories to
+   * model calls. Default: none.
    */
   memory?: AttachedMemory;
 }
@@ -184,7 +184,7 @@ export interface TurnOverrides {
   config?: boolean;
 }
 
-/** What `defineAgent` takes: all that a prompt takes, and how the agent keeps its state. */
+/** Configuration of `defineAgent`: the options of a prompt, and those of the agent's state. */
 export interface AgentConfig<
   State = unknown,
   I extends z.ZodTypeAny = z.ZodTypeAny,
@@ -233,8 +233,8 @@ export interface AgentConfig<
   /** Options that one turn may override: `chat.send('...', { model, config })`. Default: none, such a turn is refused. */
   turnOverrides?: TurnOverrides;
   /**
-   * What the model is sent of the conversation: a window made by `contextWindow` of `genkitx-agents/context`. The session keeps every message.
-   * Default: the model is sent the whole conversation. An object that is no window is the prompt's own context, as `ai.definePrompt` takes it.
+   * Selects what the model is sent: a window made by `contextWindow` of `genkitx-agents/context`. The session keeps every message.
+   * Default: the model is sent the whole conversation. Any other object is the prompt's own context, as `ai.definePrompt` takes it.
    */
   context?: ContextWindow | ActionContext;
 }
@@ -253,7 +253,7 @@ export interface PromptAgentConfig<
   /** Options that one turn may override: `chat.send('...', { model, config })`. Default: none, such a turn is refused. */
   turnOverrides?: TurnOverrides;
   /**
-   * What the model is sent of the conversation: a window made by `contextWindow` of `genkitx-agents/context`. The session keeps every message.
+   * Selects what the model is sent: a window made by `contextWindow` of `genkitx-agents/context`. The session keeps every message.
    * Default: the model is sent the whole conversation.
    */
   context?: ContextWindow;
@@ -278,7 +278,7 @@ export type OutputOf<O extends z.ZodTypeAny> = z.ZodTypeAny extends O ? unknown 
 export interface AgentFnOptions {
   /** Sends a chunk to the caller, if the caller still listens. Never throws. */
   sendChunk: (chunk: AgentStreamChunk) => void;
-  /** Fires when the turn must stop. Pass it to every long operation. */
+  /** Aborted when the turn must stop. Pass it to every long operation. */
   abortSignal: AbortSignal;
   /** The caller's context. */
   context?: ActionContext;

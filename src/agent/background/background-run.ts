@@ -9,7 +9,7 @@ import type { AbortScope } from '../abort-scope.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import type { Caller } from '../open/agent-scopes.ts';
 import type { TurnCommits } from '../save/commit-turn.ts';
-import { noteRun } from './hand-over.ts';
+import { registerRun } from './hand-over.ts';
 import type { Intake, TurnRequest } from '../intake.ts';
 import { startLeaseRenewal } from './renew-lease.ts';
 import { RunLease, storedTurn } from '../run-lease.ts';
@@ -29,17 +29,17 @@ const NO_TURN: Pick<TurnRequest, 'input' | 'begun'> = { input: {}, begun: true }
 
 /**
  * Continues a call whose caller detached. Its turns, the running one and the waiting ones, are stored as pending snapshots before any of them
- * continues, each the child of the one before. From then on the call is followed and aborted through the store, and another process finds it
- * there when this one dies.
+ * continues, each the child of the one before. From then on clients follow and abort the call through the store, and another process can take
+ * it over when this one dies.
  */
 export class BackgroundRun<State> {
   readonly #options: BackgroundRunOptions<State>;
   /** The turns that are stored as pending, in order. */
   #turns: readonly TurnRequest[] = [];
-  /** The turns whose end the store has. */
+  /** The turns whose end is stored. */
   readonly #ended = new Set<string>();
   #storing: Promise<void> | undefined;
-  #over = false;
+  #isOver = false;
   /** Called when {@link settle} is done. */
   #onSettled: () => void = () => {};
   readonly #releases: (() => void)[] = [];
@@ -70,7 +70,7 @@ export class BackgroundRun<State> {
     const turns = [...(current ? [current] : []), ...waiting];
     const { snapshotId: last } = commits.lastGood;
     if (turns.length === 0 && last !== undefined) {
-      intake.goOn();
+      intake.startWaiting();
       return { sessionId, snapshotId: last, finishReason: 'detached' };
     }
     this.#turns = turns.length > 0 ? turns : [{ ...NO_TURN, snapshotId: reserveSnapshotId() }];
@@ -87,7 +87,7 @@ export class BackgroundRun<State> {
         error: toRuntimeError(error),
       };
     }
-    intake.goOn();
+    intake.startWaiting();
     return { sessionId, snapshotId: this.#turns.at(-1)!.snapshotId, finishReason: 'detached' };
   }
 
@@ -111,14 +111,14 @@ export class BackgroundRun<State> {
     if (outcome.status !== 'aborted' && outcome.snapshotId !== undefined) this.#ended.add(outcome.snapshotId);
   }
 
-  /** The id of the last pending snapshot without an end, if any. State that the function saves outside of a turn goes there. */
-  restId(): string | undefined {
+  /** The id of the last turn whose end is not stored, if any. Its snapshot gets the state that the function changes outside of a turn. */
+  lastOpenId(): string | undefined {
     return this.#turns.findLast((turn) => !this.#ended.has(turn.snapshotId))?.snapshotId;
   }
 
   /** Ends the run: stores an end for each open turn, and stops the timer and the watchers. `undefined` when the caller never detached. */
   settle(outcome: TurnOutcome | undefined): Promise<void> | undefined {
-    this.#over = true;
+    this.#isOver = true;
     return this.hasBegun ? this.#settleAll(outcome).finally(() => this.#onSettled()) : undefined;
   }
 
@@ -132,10 +132,12 @@ export class BackgroundRun<State> {
     let failure = outcome?.status === 'failed' && outcome.snapshotId === undefined ? outcome : undefined;
     for (const [i, { snapshotId }] of this.#turns.entries()) {
       // Turns that were never stored as pending are unknown to every other process.
-      if (this.#ended.has(snapshotId) || !writer.hasPended(snapshotId)) continue;
-      const ending = failure ? failed(storedError(commits.noted(snapshotId, failure.error))) : endingOf(outcome);
+      if (this.#ended.has(snapshotId) || !writer.mayBePending(snapshotId)) continue;
+      const ending = failure
+        ? failed(storedError(commits.loggedFailure(snapshotId, failure.error)))
+        : endingOf(outcome);
       failure = undefined;
-      // A run is found by its last snapshot, so that one stays pending for a takeover while an earlier one may have no end.
+      // A takeover finds the run by its last snapshot, so that one stays pending while an earlier turn may lack its end.
       const content = await commits.contentOf(snapshotId, states[i]!);
       const used = takeUsage(this.#options.session);
       if ((await writer.end(snapshotId, parentId, { ...ending, ...used }, content)) === undefined) break;
@@ -143,14 +145,14 @@ export class BackgroundRun<State> {
   }
 
   /** Releases the run: the store then refuses all later writes of this process to it. */
-  async #letGo(): Promise<boolean> {
+  async #handOver(): Promise<boolean> {
     const { agent, commits, scope } = this.#options;
     this.#release();
-    let isLeft = false;
+    let isHandedOver = false;
     try {
       // The last snapshot, by which the run is found, is released last: until then it has an owner.
       for (const { snapshotId } of this.#turns)
-        isLeft = (await commits.writer.letGo(snapshotId, this.#usageOf(snapshotId))) || isLeft;
+        isHandedOver = (await commits.writer.release(snapshotId, this.#usageOf(snapshotId))) || isHandedOver;
     } catch (error) {
       logWarning(
         `A run of agent '${agent.name}' could not be handed over; another process can take it over when its lease expires.`,
@@ -158,7 +160,7 @@ export class BackgroundRun<State> {
       );
     }
     scope.abort();
-    return isLeft;
+    return isHandedOver;
   }
 
   #release(): void {
@@ -200,7 +202,7 @@ export class BackgroundRun<State> {
         const content = await commits.contentOf(snapshotId, states[i]!);
         const turn = input === NO_TURN.input ? undefined : storedTurn(input, content.state.messages ?? []);
         const backgroundRun = lease.recordOf({ turn, usage: this.#usageOf(snapshotId) });
-        await commits.writer.pend(snapshotId, parentId, { ...content, backgroundRun });
+        await commits.writer.savePending(snapshotId, parentId, { ...content, backgroundRun });
       }
       parentId = snapshotId;
     }
@@ -223,14 +225,14 @@ export class BackgroundRun<State> {
     return intake.current?.snapshotId === snapshotId ? usageOf(session) : undefined;
   }
 
-  /** From here on the store decides whether the run continues. */
+  /** From here on, an abort or a takeover in the store stops the run. */
   #follow(): void {
-    if (this.#over) return;
+    if (this.#isOver) return;
     this.#watch();
     this.#keepLease();
     const ended = new Promise<void>((resolve) => (this.#onSettled = resolve));
     const { agent, commits } = this.#options;
-    noteRun(agent.registry, { owner: commits.writer.owner, ended, letGo: () => this.#letGo() });
+    registerRun(agent.registry, { owner: commits.writer.owner, ended, handOver: () => this.#handOver() });
   }
 
   #keepLease(): void {
@@ -239,7 +241,7 @@ export class BackgroundRun<State> {
       agent,
       writer: commits.writer,
       snapshotIds: this.#turns.map(({ snapshotId }) => snapshotId),
-      isOpen: (snapshotId) => !this.#over && !this.#ended.has(snapshotId),
+      isOpen: (snapshotId) => !this.#isOver && !this.#ended.has(snapshotId),
       usageOf: (snapshotId) => this.#usageOf(snapshotId),
       onLost: () => scope.abort(),
     });

@@ -11,7 +11,7 @@ export interface EndingRun {
   /** Resolves when the run's end is in the store, or another process owns the run. */
   readonly ended: Promise<unknown>;
   /** Stops the run and releases it for another process. Resolves to whether there was a run to release. Never rejects. */
-  letGo(): Promise<boolean>;
+  handOver(): Promise<boolean>;
 }
 
 /** Options of {@link handOverRuns}. */
@@ -29,7 +29,7 @@ export interface HandOver {
 /** The runs of a registry in this process. */
 class Runs {
   readonly running = new Set<EndingRun>();
-  isLeaving = false;
+  isShuttingDown = false;
 }
 
 const runsByRegistry = new WeakMap<Registry, Runs>();
@@ -41,20 +41,20 @@ function runsOf(registry: Registry): Runs {
 }
 
 /** Registers a background run that began here. */
-export function noteRun(registry: Registry, run: EndingRun): void {
+export function registerRun(registry: Registry, run: EndingRun): void {
   const { running } = runsOf(registry);
   running.add(run);
   void run.ended.then(() => running.delete(run));
 }
 
-/** Whether this owner is a run of this process, which lives whatever its heartbeat says: the clock may have been set forward. */
+/** Whether this owner is a run of this process. It is alive even if its heartbeat looks old, because the clock may have been set forward. */
 export function isRunHere(registry: Registry, owner: string | undefined): boolean {
   return owner !== undefined && [...runsOf(registry).running].some((run) => run.owner === owner);
 }
 
-/** True once this process is about to end, when it takes over no more runs. */
-export function isLeaving(registry: Registry): boolean {
-  return runsOf(registry).isLeaving;
+/** True once this process is about to end. It then takes over no more runs. */
+export function isShuttingDown(registry: Registry): boolean {
+  return runsOf(registry).isShuttingDown;
 }
 
 /**
@@ -80,17 +80,17 @@ export async function handOverRuns(ai: GenkitOrRegistry, options: HandOverOption
   checkOptions('handOverRuns', options, { graceMs: isTimerMs(0) });
   const { graceMs = 0 } = options;
   const runs = runsOf(registryOf(ai));
-  runs.isLeaving = true;
+  runs.isShuttingDown = true;
   await endedWithin(runs, graceMs);
-  const left = await Promise.all([...runs.running].map(leave));
-  return { handedOver: left.filter(Boolean).length };
+  const results = await Promise.all([...runs.running].map(handOver));
+  return { handedOver: results.filter(Boolean).length };
 }
 
 /** After this resolves, the run makes no more store calls. */
-async function leave(run: EndingRun): Promise<boolean> {
-  const isLeft = await run.letGo();
+async function handOver(run: EndingRun): Promise<boolean> {
+  const isHandedOver = await run.handOver();
   await run.ended;
-  return isLeft;
+  return isHandedOver;
 }
 
 /** Waits at most `graceMs` for the runs, including those that begin in the meantime. */

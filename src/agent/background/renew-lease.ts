@@ -19,9 +19,9 @@ export interface LeasedRun<State> {
 
 /**
  * Renews the lease of a background run every `heartbeatIntervalMs`, as long as the process lives. A heartbeat that fails is logged; the next
- * one tries again. None begins while the one before is being written.
+ * one tries again. A heartbeat never begins before the previous one is written.
  *
- * @returns Stops it.
+ * @returns A function that stops the renewal.
  */
 export function startLeaseRenewal<State>(run: LeasedRun<State>): () => void {
   const { name, background } = run.agent;
@@ -39,9 +39,9 @@ export function startLeaseRenewal<State>(run: LeasedRun<State>): () => void {
   return () => clearInterval(timer);
 }
 
-/** Writes a heartbeat on each open snapshot. So an abort or a takeover is noticed in a store that can't be watched, too. */
+/** Writes a heartbeat on each open snapshot. This also detects an abort or a takeover in a store that can't be watched. */
 async function renewLease<State>(run: LeasedRun<State>): Promise<void> {
-  // Newest first, because the last snapshot's heartbeat stands for the whole run.
+  // Newest first, because the heartbeat of the last snapshot counts for the whole run.
   for (const snapshotId of run.snapshotIds.toReversed()) {
     if (!run.isOpen(snapshotId)) continue;
     const isHeld = await run.writer.renewLease(snapshotId, run.usageOf(snapshotId));

@@ -9,11 +9,11 @@ import { guardTemplates } from '../../session/template-text.ts';
 import { changesOf, type ScopeRecord } from '../../store/contract.ts';
 import { TurnInputSchema } from '../generate/turn-overrides.ts';
 import { assertConfig, promptConfigOf } from './options.ts';
-import { settleAgent } from './settle-agent.ts';
+import { resolveAgent } from './resolve-agent.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { assertWritableInit } from '../open/client-input.ts';
 import { assertNamesAreFree, keptNames, noteAgent, type DefinedAgent } from '../defined-agents.ts';
-import { promptAgentFn, type PromptVoice } from '../generate/call-model.ts';
+import { promptAgentFn, type PromptSettings } from '../generate/call-model.ts';
 import { promptAgent, windowOpener } from '../generate/turn-window.ts';
 import { inProcessApi } from './in-process.ts';
 import { contextFor } from '../registry.ts';
@@ -64,20 +64,20 @@ export function defineAgent<State, I extends z.ZodTypeAny, O extends z.ZodTypeAn
   assertConfig('defineAgent', config);
   const { promptInput, turnOverrides } = config;
   const prompt = promptConfigOf(config);
-  const agent = promptAgent(settleAgent<State>(ai, prompt, config), config.context);
+  const agent = promptAgent(resolveAgent<State>(ai, prompt, config), config.context);
   const promptName = prompt.variant ? `${prompt.name}.${prompt.variant}` : prompt.name;
   const promptKey = `/prompt/${promptName}`;
   assertNamesAreFree(agent.registry, [promptKey]);
   definePrompt(agent.registry, prompt);
   const isHistoryOpaque = typeof prompt.messages !== 'function' && typeof prompt.messages !== 'string';
-  const voice = { ...voiceOf(agent, { promptInput, turnOverrides }), promptName, isHistoryOpaque };
-  return register(agent, promptAgentFn<State>(voice), [promptKey]);
+  const settings = { ...promptSettingsOf(agent, { promptInput, turnOverrides }), promptName, isHistoryOpaque };
+  return register(agent, promptAgentFn<State>(settings), [promptKey]);
 }
 
-function voiceOf<State>(
+function promptSettingsOf<State>(
   agent: AgentDefinition<State>,
-  options: Pick<PromptVoice, 'promptInput' | 'turnOverrides'>,
-): Omit<PromptVoice, 'promptName'> {
+  options: Pick<PromptSettings, 'promptInput' | 'turnOverrides'>,
+): Omit<PromptSettings, 'promptName'> {
   const { modelRequest } = changesOf(agent.sharedStore);
   const { registry, memory } = agent;
   const isStored = agent.store !== undefined;
@@ -108,9 +108,9 @@ export function definePromptAgent<State, I extends z.ZodTypeAny, O extends z.Zod
 ): Agent<State, OutputOf<O>> {
   assertConfig('definePromptAgent', config);
   const { promptName, promptInput, turnOverrides, description } = config;
-  const agent = promptAgent(settleAgent<State>(ai, { name: promptName, description }, config), config.context);
-  const voice = { ...voiceOf(agent, { promptInput, turnOverrides }), promptName };
-  return register(agent, promptAgentFn<State>(voice));
+  const agent = promptAgent(resolveAgent<State>(ai, { name: promptName, description }, config), config.context);
+  const settings = { ...promptSettingsOf(agent, { promptInput, turnOverrides }), promptName };
+  return register(agent, promptAgentFn<State>(settings));
 }
 
 /**
@@ -143,13 +143,13 @@ export function defineCustomAgent<State, User, App>(
 ): Agent<State> {
   assertConfig('defineCustomAgent', config);
   if (typeof fn !== 'function') throw invalidArgument(`Agent '${config.name}' needs a function that runs its turns.`);
-  return register(settleAgent<State>(ai, config, config), fn as AgentFn<State>);
+  return register(resolveAgent<State>(ai, config, config), fn as AgentFn<State>);
 }
 
 /**
  * Registers the agent's actions, and extends the main one with the agent's methods.
  *
- * @param keys Keys of other actions that are the agent's own.
+ * @param keys Keys of further actions that belong to the agent.
  */
 function register<State, Output>(
   agent: AgentDefinition<State>,

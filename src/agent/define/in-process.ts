@@ -10,7 +10,7 @@ import { contextFor } from '../registry.ts';
 import type { Agent } from '../types.ts';
 
 /**
- * The surface of `remoteAgent` for an agent in this process.
+ * The API of `remoteAgent` for an agent in this process.
  *
  * @param given The caller's context for all calls and all turns of the chats. Default: the ambient context at each call.
  */

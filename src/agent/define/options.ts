@@ -67,7 +67,7 @@ const STATE_OPTIONS: Record<keyof AgentStateOptions, OptionCheck> = {
   memory: isMemory,
 };
 
-const SPEAKING_OPTIONS = { ...STATE_OPTIONS, promptInput: isAny, turnOverrides: isTurnOverrides };
+const PROMPT_AGENT_OPTIONS = { ...STATE_OPTIONS, promptInput: isAny, turnOverrides: isTurnOverrides };
 
 /** Only the names are checked; Genkit checks the prompt's values. */
 const PROMPT_OPTIONS: Record<keyof PromptConfig, OptionCheck> = {
@@ -92,9 +92,9 @@ const PROMPT_OPTIONS: Record<keyof PromptConfig, OptionCheck> = {
 };
 
 const OPTIONS = {
-  defineAgent: { ...SPEAKING_OPTIONS, ...PROMPT_OPTIONS } satisfies Record<keyof AgentConfig, OptionCheck>,
+  defineAgent: { ...PROMPT_AGENT_OPTIONS, ...PROMPT_OPTIONS } satisfies Record<keyof AgentConfig, OptionCheck>,
   definePromptAgent: {
-    ...SPEAKING_OPTIONS,
+    ...PROMPT_AGENT_OPTIONS,
     context: isContextWindow,
     promptName: isString,
     description: isString,
@@ -118,7 +118,7 @@ export function assertConfig(definer: keyof typeof OPTIONS, config: unknown): vo
 /** The prompt's own part of the configuration of `defineAgent`. */
 export function promptConfigOf<I extends z.ZodTypeAny>(config: PromptConfig<I>): PromptConfig<I> {
   const own = Object.entries(config).filter(
-    ([name, value]) => !Object.hasOwn(SPEAKING_OPTIONS, name) && !(name === 'context' && isWindow(value)),
+    ([name, value]) => !Object.hasOwn(PROMPT_AGENT_OPTIONS, name) && !(name === 'context' && isWindow(value)),
   );
   const { system, ...rest } = Object.fromEntries(own) as unknown as PromptConfig<I>;
   // A text without template syntax is equivalent to a part, which needs no rendering in each turn.

@@ -30,7 +30,7 @@ import type { ChangingStore } from '../../store/contract.ts';
 import type { AgentFn, TurnOverrides } from '../types.ts';
 
 /** The prompt of an agent. */
-export interface PromptVoice {
+export interface PromptSettings {
   registry: Registry;
   /** The agent has a store. */
   isStored: boolean;
@@ -42,38 +42,43 @@ export interface PromptVoice {
   isHistoryOpaque?: boolean;
   /** Opens the agent's context window. Default: the model is sent the whole conversation. */
   openWindow?: OpenWindow | undefined;
-  /** What the agent remembers across sessions. Default: nothing. */
+  /** The agent's memory across sessions. Default: none. */
   memory?: AgentDefinition['memory'];
   /** Changes the request before the model gets it. Default: no change. */
   modelRequest?: ChangingStore['modelRequest'];
 }
 
 /** Returns the function of an agent that answers each input with its prompt. */
-export function promptAgentFn<State>(voice: PromptVoice): AgentFn<State> {
-  const prompt = new Prompt(voice);
+export function promptAgentFn<State>(settings: PromptSettings): AgentFn<State> {
+  const prompt = new Prompt(settings);
   return async (sess, { sendChunk, abortSignal, context }) => {
     const { session } = sess;
     const handler: TurnHandler = (input, turn) => {
       const { sessionId } = session;
       const { snapshotId, parentSnapshotId: parentId } = turn;
       const reads = takePrefetched(session);
-      const saved = voice.isStored ? { snapshotId } : {};
-      const memory = voice.memory?.openTurn({ sessionId, ...saved, context, started: reads?.memories });
-      const window = voice.openWindow?.(session, { leafId: parentId, context, memory, prefetched: reads?.summaries });
-      const change = (request: GenerateRequest) => voice.modelRequest?.(request, { sessionId, parentId, context });
+      const saved = settings.isStored ? { snapshotId } : {};
+      const memory = settings.memory?.openTurn({ sessionId, ...saved, context, started: reads?.memories });
+      const window = settings.openWindow?.(session, {
+        leafId: parentId,
+        context,
+        memory,
+        prefetched: reads?.summaries,
+      });
+      const change = (request: GenerateRequest) => settings.modelRequest?.(request, { sessionId, parentId, context });
       const gate = gateOf(turn);
-      return callModel({ voice, prompt, session, input, gate, window, memory, change, sendChunk, abortSignal });
+      return callModel({ settings, prompt, session, input, gate, window, memory, change, sendChunk, abortSignal });
     };
     await sess.run(passesGate(handler));
     return { message: viewOf(sess.session).messages.at(-1), artifacts: sess.getArtifacts() };
   };
 }
 
-/** A prompt as a turn calls it. Genkit types the input as the schema itself instead of the schema's input. */
+/** Renders a prompt. Genkit types the input as the schema itself instead of the schema's input. */
 type Render = (input: object, options: { messages: MessageData[] }) => Promise<GenerateOptions>;
 
 interface GenerateTurn<State> {
-  voice: PromptVoice;
+  settings: PromptSettings;
   prompt: Prompt;
   session: Session<State>;
   input: AgentInput;
@@ -88,16 +93,16 @@ interface GenerateTurn<State> {
 
 /** Runs one turn of a prompt agent: renders the prompt around the conversation, calls the model and its tools, and adds the reply to the session. */
 async function callModel<State>(turn: GenerateTurn<State>): Promise<TurnResult> {
-  const { voice, prompt, session, window, memory, sendChunk, abortSignal } = turn;
+  const { settings, prompt, session, window, memory, sendChunk, abortSignal } = turn;
   const render = prompt.found ?? (await prompt.find());
   const earlier = historyOf(session, turn.input);
   const resumption = turn.input.resume && toResumption(turn.input.resume, earlier);
   const { history, options: resume } = resumption ?? { history: earlier };
   const placed = new PlacedHistory(history);
   const progress = new TurnProgress(session, placed);
-  const { model, config } = choiceOf(turn.input, voice.turnOverrides);
-  const messages = placed.toPlace(voice.isHistoryOpaque ?? false);
-  const rendered = await renderWith(session, () => render(voice.promptInput ?? {}, { messages }));
+  const { model, config } = choiceOf(turn.input, settings.turnOverrides);
+  const messages = placed.toPlace(settings.isHistoryOpaque ?? false);
+  const rendered = await renderWith(session, () => render(settings.promptInput ?? {}, { messages }));
   const sent = placed.toSend(rendered.messages ?? []);
   const onChunk: GenerateOptions['onChunk'] = (chunk) => {
     const modelChunk = chunk.toJSON();
@@ -111,8 +116,8 @@ async function callModel<State>(turn: GenerateTurn<State>): Promise<TurnResult> 
   if (config) request.config = { ...(rendered.config as object | undefined), ...config };
   let tools: ResumedTools | undefined;
   const isOneCall = !request.tools?.length && !rendered.use?.length && !isStructured(rendered);
-  const isAllOfIt = voice.isHistoryOpaque && !placed.hasResources && history === viewOf(session).messages;
-  const isDirect = isOneCall && isAllOfIt && !window && !voice.modelRequest;
+  const isWholeConversation = settings.isHistoryOpaque && !placed.hasResources && history === viewOf(session).messages;
+  const isDirect = isOneCall && isWholeConversation && !window && !settings.modelRequest;
   if (isDirect) {
     // A single model call on the unchanged conversation needs no middleware to observe it.
     progress.onModelCall(sent);
@@ -145,15 +150,15 @@ async function callModel<State>(turn: GenerateTurn<State>): Promise<TurnResult> 
   let response: GenerateResponse | MessageData;
   abortSignal.throwIfAborted();
   try {
-    response = await generate(voice.registry, request);
+    response = await generate(settings.registry, request);
   } catch (error) {
-    const again = resume && tools?.interruptedReply(history.at(-1), resume);
-    if (!again) {
+    const interrupted = resume && tools?.interruptedReply(history.at(-1), resume);
+    if (!interrupted) {
       // The middleware adds up the usage of each call; without it, the usage of the only call is in the error.
       if (!tools && error instanceof GenerationResponseError) addUsage(session, error.detail.response.usage);
-      throw explain(error, session, rendered, progress);
+      throw turnError(error, session, rendered, progress);
     }
-    response = again;
+    response = interrupted;
   }
   if (!(response instanceof GenerateResponse)) {
     adoptMessages(session, [...history.slice(0, -1), response]);
@@ -161,21 +166,21 @@ async function callModel<State>(turn: GenerateTurn<State>): Promise<TurnResult> 
     return { finishReason: 'interrupted' };
   }
   if (!tools) addUsage(session, response.usage);
-  // A direct request may hold memories, which are no part of the conversation.
-  const said = response.request && !isDirect ? placed.conversationOf(response.request.messages) : [...history];
+  // A direct request may hold memories, which are not part of the conversation.
+  const conversation = response.request && !isDirect ? placed.conversationOf(response.request.messages) : [...history];
   const reply = response.message && toPlainMessage(response.message.toJSON());
-  if (reply) said.push(reply);
-  adoptMessages(session, said);
+  if (reply) conversation.push(reply);
+  adoptMessages(session, conversation);
   const finishReason = response.finishReason as AgentFinishReason | undefined;
   if (reply && finishReason === 'interrupted') sendChunk(interruptChunk(reply));
   return {
     ...(finishReason && { finishReason }),
-    ...(isStructured(rendered) && finishReason !== 'interrupted' && { output: meaningOf(response) }),
+    ...(isStructured(rendered) && finishReason !== 'interrupted' && { output: parsedOutputOf(response) }),
   };
 }
 
 /** The error of a failed `generate`. A reply that does not fit the output schema stays in the conversation, and so in the failed snapshot. */
-function explain<State>(
+function turnError<State>(
   error: unknown,
   session: Session<State>,
   { output }: GenerateOptions,
@@ -195,9 +200,9 @@ function isStructured({ output }: GenerateOptions): boolean {
 }
 
 /** The parsed output of the reply; `undefined` for none. Genkit returns `null` both for no output and for the output `null`. */
-function meaningOf({ output, text }: GenerateResponse): unknown {
-  const meaning: unknown = output;
-  return meaning === null && text.trim() !== 'null' ? undefined : meaning;
+function parsedOutputOf({ output, text }: GenerateResponse): unknown {
+  const parsed: unknown = output;
+  return parsed === null && text.trim() !== 'null' ? undefined : parsed;
 }
 
 /** Records the result of each restarted tool. It must wrap all other middleware, which may interrupt the tool as well. */
@@ -269,8 +274,8 @@ function observe<State>(turn: Observers<State>) {
 
 type Middleware = ReturnType<Parameters<typeof generateMiddleware>[1]>;
 
-/** What a middleware does in one `generate`, passed as its configuration. The members are private, so no trace shows them. */
-class Conduct {
+/** The middleware of one `generate`, passed as the configuration of a defined one. It is private, so no trace shows it. */
+class MiddlewareConfig {
   readonly #middleware: Middleware;
 
   constructor(middleware: Middleware) {
@@ -279,13 +284,13 @@ class Conduct {
 
   /** Defines the middleware once, under one name: a new name for each turn would slow down Genkit's registry. */
   static named(name: string) {
-    const define = generateMiddleware({ name }, ({ config }) => (config as unknown as Conduct).#middleware);
-    return (middleware: Middleware) => define(new Conduct(middleware));
+    const define = generateMiddleware({ name }, ({ config }) => (config as unknown as MiddlewareConfig).#middleware);
+    return (middleware: Middleware) => define(new MiddlewareConfig(middleware));
   }
 }
 
-const restarts = Conduct.named('genkitx-agents-restarts');
-const observers = Conduct.named('genkitx-agents-turn');
+const restarts = MiddlewareConfig.named('genkitx-agents-restarts');
+const observers = MiddlewareConfig.named('genkitx-agents-turn');
 
 /** The messages for the model. An input without new content drops a reply that was cut off, so that the reply is generated again. */
 function historyOf<State>(session: Session<State>, { message, resume }: AgentInput): readonly MessageData[] {
@@ -302,15 +307,15 @@ function interruptChunk(reply: MessageData): AgentStreamChunk {
 /** The agent's prompt. It is looked up on first use, because it may be defined after the agent. */
 class Prompt {
   found: Render | undefined;
-  readonly #voice: PromptVoice;
+  readonly #settings: PromptSettings;
 
-  constructor(voice: PromptVoice) {
-    this.#voice = voice;
+  constructor(settings: PromptSettings) {
+    this.#settings = settings;
   }
 
   /** @throws `NOT_FOUND` */
   async find(): Promise<Render> {
-    const { registry, promptName } = this.#voice;
+    const { registry, promptName } = this.#settings;
     const action = (await registry.lookupAction(`/prompt/${promptName}`)) as PromptAction | undefined;
     const prompt = action?.__executablePrompt;
     if (prompt) return (this.found = (input, options) => (prompt.render as Render)(input, options));

@@ -110,7 +110,7 @@ export class PlacedHistory {
     });
   }
 
-  /** The index of the sent message it was made of, most likely `next`; -1 if there is none. */
+  /** The index of the sent message from which it was made, most likely `next`; -1 if there is none. */
   #placeOf({ content }: MessageData, next: number): number {
     if (next < this.#firstParts.length && content[0] === this.#firstParts[next]) return next;
     for (const part of content) {
@@ -176,8 +176,7 @@ function onlyTextOf({ content, metadata }: MessageData): string | undefined {
   return typeof part.text === 'string' ? part.text : undefined;
 }
 
-/** Whether it has unexpected members. */
-function hasMore(message: MessageData): boolean {
+function hasOtherMembers(message: MessageData): boolean {
   for (const name in message) if (name !== 'role' && name !== 'content' && name !== 'metadata') return true;
   return false;
 }
@@ -201,6 +200,6 @@ function isInstruction({ metadata }: Part): boolean {
 /** The message as JSON: a tool may have returned a `Date`, and the message may be a class instance. */
 export function toPlainMessage(message: MessageData): MessageData {
   const text = onlyTextOf(message);
-  if (text !== undefined && !hasMore(message)) return { role: message.role, content: [{ text }] };
+  if (text !== undefined && !hasOtherMembers(message)) return { role: message.role, content: [{ text }] };
   return JSON.parse(JSON.stringify(message)) as MessageData;
 }

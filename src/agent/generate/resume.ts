@@ -34,7 +34,7 @@ export function toResumption(resume: Resume, history: readonly MessageData[]): R
   const answered = new Set<ToolRequestPart>();
   const distinct = withRefs(requests);
   const take = (kind: 'respond' | 'restart', address: Address & { input?: unknown }): ToolRequestPart => {
-    const fitting = pending.filter((part) => isAbout(part, address) && !answered.has(part));
+    const fitting = pending.filter((part) => matches(part, address) && !answered.has(part));
     const request = fitting.find((part) => jsonEqual(part.toolRequest.input, address.input)) ?? fitting[0];
     if (!request) {
       throw invalidArgument(
@@ -129,7 +129,7 @@ function doneResponse({ toolRequest: { name, ref }, metadata }: ToolRequestPart)
   return { toolResponse: { name, ...(ref !== undefined && { ref }), output: metadata?.['pendingOutput'] ?? null } };
 }
 
-function isAbout({ toolRequest }: ToolRequestPart, { name, ref }: Address): boolean {
+function matches({ toolRequest }: ToolRequestPart, { name, ref }: Address): boolean {
   return toolRequest.name === name && toolRequest.ref === ref;
 }
 

@@ -3,19 +3,19 @@ import type { TurnContext, TurnHandler } from '../../session/turn.ts';
 /** Must be awaited before an interrupted tool runs. Rejects when the tool must not run. */
 export type ToolGate = () => Promise<void>;
 
-/** Handlers that observe the start of their tools. */
-const seeing = new WeakSet<TurnHandler>();
+/** Handlers that pass the gate themselves. */
+const passing = new WeakSet<TurnHandler>();
 const gates = new WeakMap<TurnContext, ToolGate>();
 
 /** Marks a handler that passes the gate of its turn before each tool. For other handlers it is unknown when, and whether, their tools run. */
 export function passesGate(handler: TurnHandler): TurnHandler {
-  seeing.add(handler);
+  passing.add(handler);
   return handler;
 }
 
 /** Whether the handler is marked. */
 export function doesPassGate(handler: TurnHandler): boolean {
-  return seeing.has(handler);
+  return passing.has(handler);
 }
 
 /** Sets the gate of the turn. It is passed at once, unless the handler passes it itself. */

@@ -22,7 +22,7 @@ export interface TurnChoice {
 /**
  * The options that the input overrides.
  *
- * @throws `PERMISSION_DENIED` for an option that the agent does not open to its callers.
+ * @throws `PERMISSION_DENIED` for an option that the agent does not let its callers override.
  */
 export function choiceOf(
   input: AgentInput & TurnChoice,

@@ -20,11 +20,12 @@ export class TurnProgress<State> {
   readonly #session: Session<State>;
   readonly #placed: PlacedHistory;
   #request: readonly MessageData[] | undefined;
-  #words: Part[] = [];
+  #streamed: Part[] = [];
   /** The final reply, without tool requests. */
   #reply: MessageData | undefined;
-  /** The open tool requests, and the responses of those that are done. */
-  #asked: MessageData | undefined;
+  /** The reply whose tool requests are running or done. */
+  #toolReply: MessageData | undefined;
+  /** The responses to its tool requests so far. */
   #answers: Answer[] = [];
 
   constructor(session: Session<State>, placed: PlacedHistory) {
@@ -35,21 +36,21 @@ export class TurnProgress<State> {
   /** The request contains all earlier steps of the turn. */
   onModelCall(messages: readonly MessageData[]): void {
     this.#request = messages;
-    this.#words = [];
+    this.#streamed = [];
     this.#reply = undefined;
-    this.#asked = undefined;
+    this.#toolReply = undefined;
     draftMessages(this.#session, () => this.#messages(messages));
   }
 
   onChunk({ role, content }: GenerateResponseChunkData): void {
     // Tool responses are part of the next request.
-    if (this.#request && (role ?? 'model') === 'model') this.#words.push(...content);
+    if (this.#request && (role ?? 'model') === 'model') this.#streamed.push(...content);
   }
 
   /** Records the model's reply, whose tool requests run next. */
   onReply(reply: MessageData | undefined): void {
-    this.#asked = reply?.content.some((part) => part.toolRequest) ? reply : undefined;
-    this.#reply = this.#asked ? undefined : reply;
+    this.#toolReply = reply?.content.some((part) => part.toolRequest) ? reply : undefined;
+    this.#reply = this.#toolReply ? undefined : reply;
     this.#answers = [];
   }
 
@@ -59,12 +60,12 @@ export class TurnProgress<State> {
     return [...this.#placed.conversationOf(this.#request), toPlainMessage(this.#reply)];
   }
 
-  /** Resumes the waiting tool requests instead of those of a new reply. */
+  /** Like {@link onReply}, for the waiting tool requests of an earlier reply. */
   onRestart(history: readonly MessageData[], answers: readonly ToolResponsePart[]): void {
     const waiting = history.at(-1)!;
     this.onReply(waiting);
     this.#answers = answers.map((part) => ({ part }));
-    draftMessages(this.#session, () => [...history.slice(0, -1), ...this.#askedAndAnswered(waiting)]);
+    draftMessages(this.#session, () => [...history.slice(0, -1), ...this.#answered(waiting)]);
   }
 
   onToolDone({ toolRequest: { name, ref, input } }: ToolRequestPart, response: ToolResponsePart | undefined): void {
@@ -74,17 +75,17 @@ export class TurnProgress<State> {
 
   #messages(request: readonly MessageData[]): MessageData[] {
     const messages = this.#placed.conversationOf(request);
-    if (this.#asked && this.#answers.length > 0) return [...messages, ...this.#askedAndAnswered(this.#asked)];
+    if (this.#toolReply && this.#answers.length > 0) return [...messages, ...this.#answered(this.#toolReply)];
     // A tool request without a response would wait for an answer forever.
-    const said = this.#asked?.content ?? this.#words;
-    const content = joinTexts(said.filter((part) => part.toolRequest === undefined));
+    const parts = this.#toolReply?.content ?? this.#streamed;
+    const content = joinTexts(parts.filter((part) => part.toolRequest === undefined));
     return content.length === 0
       ? messages
       : [...messages, toPlainMessage({ role: 'model', content, metadata: { [PARTIAL]: true } })];
   }
 
   /** The reply without its open tool requests, and the responses of the others: continuing from here runs no tool twice. */
-  #askedAndAnswered({ role, content, metadata }: MessageData): MessageData[] {
+  #answered({ role, content, metadata }: MessageData): MessageData[] {
     const answerOf = pairUp(content, this.#answers);
     const answers: Part[] = [];
     const kept = content.flatMap((part): Part[] => {
@@ -100,8 +101,8 @@ export class TurnProgress<State> {
     if (answers.length === 0) {
       return [toPlainMessage({ role, content: kept, metadata: { ...metadata, [PARTIAL]: true } })];
     }
-    const said = toPlainMessage({ role, content: kept, ...(metadata && { metadata }) });
-    return [said, toPlainMessage({ role: 'tool', content: answers })];
+    const reply = toPlainMessage({ role, content: kept, ...(metadata && { metadata }) });
+    return [reply, toPlainMessage({ role: 'tool', content: answers })];
   }
 }
 

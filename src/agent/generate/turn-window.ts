@@ -8,7 +8,7 @@ import type { TurnMemory } from '../../session/turn-memory.ts';
 import { viewOf, type Session } from '../../session/session.ts';
 import { noteContext } from '../../session/usage.ts';
 import { listedStore, recordsOf, type AgentDefinition } from '../agent-definition.ts';
-import { noteRun } from '../background/hand-over.ts';
+import { registerRun } from '../background/hand-over.ts';
 import type { Prefetched } from './prefetch.ts';
 import type { PlacedHistory } from './prompt-history.ts';
 
@@ -17,9 +17,9 @@ interface Turn {
   /** The snapshot that it continues from. */
   readonly leafId: string | undefined;
   readonly context: ActionContext | undefined;
-  /** What the agent remembers. Default: nothing. */
+  /** The agent's memory in this turn. Default: none. */
   readonly memory?: TurnMemory | undefined;
-  /** The summaries, whose read began with that of the session. Default: they are read when they are needed. */
+  /** The summaries that are being read together with the session. Default: they are read when they are needed. */
   readonly prefetched?: Prefetched['summaries'];
 }
 
@@ -96,7 +96,7 @@ interface SavedTurn {
   readonly outcome: TurnOutcome;
   readonly messages: readonly MessageData[];
   readonly context: ActionContext | undefined;
-  /** The session belongs to the caller, as far as the store knows of owners. */
+  /** The session belongs to the caller, or the store records no owners. */
   readonly isOwn: boolean;
 }
 
@@ -117,18 +117,18 @@ export function afterTurn<State>(
   if (windows.length === 0 && !memory) return;
   const { snapshotId } = outcome;
   const { sessionId } = session;
-  const uploads = [
+  const work = [
     ...windows.map((window) => window.afterTurn({ snapshotId, messages: turn.messages, isForced })),
     memory?.afterTurn({ ...turn, snapshotId, sessionId, store: listedStore(agent) }),
-  ].filter((upload) => upload !== undefined);
-  if (uploads.length === 0) return;
+  ].filter((each) => each !== undefined);
+  if (work.length === 0) return;
   let release: () => void = () => {};
   const released = new Promise<void>((resolve) => {
     release = resolve;
   });
-  const letGo = async () => {
+  const handOver = async () => {
     release();
     return false;
   };
-  noteRun(registry, { ended: Promise.race([Promise.all(uploads), released]), letGo });
+  registerRun(registry, { ended: Promise.race([Promise.all(work), released]), handOver });
 }

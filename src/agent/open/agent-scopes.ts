@@ -5,7 +5,7 @@ import { verifiedUser, type SessionOwner } from '../../session/owner.ts';
 import { placeState, type StateSetting } from '../../session/state/session-state.ts';
 import type { Session } from '../../session/session.ts';
 import { parseStateKey } from '../../session/state/state-keys.ts';
-import { settleLimits, StateRules } from '../../session/state/state-values.ts';
+import { resolveLimits, StateRules } from '../../session/state/state-values.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import {
   keepsScopes,
@@ -35,7 +35,7 @@ export interface Records {
  * @param options The agent's options over the runtime's defaults.
  * @throws `INVALID_ARGUMENT` for an invalid option, `FAILED_PRECONDITION` for scopes without a store that keeps them.
  */
-export function settleScopes<State>(
+export function resolveScopes<State>(
   name: string,
   options: Pick<
     AgentStateOptions<State>,
@@ -58,7 +58,7 @@ export function settleScopes<State>(
   const setting: StateSetting = {
     missing: { user: whyMissing(name, used, 'user'), app: whyMissing(name, used, 'app') },
     schemas: { ...(options.stateSchema && { plain: options.stateSchema }), ...scopes },
-    ...(options.limits && { limits: settleLimits(options.limits) }),
+    ...(options.limits && { limits: resolveLimits(options.limits) }),
   };
   assertOutputKey(name, outputKey, setting);
   // States that a caller could forge are refused if they have prefixed keys, so they must not be sent out with such keys.
@@ -93,8 +93,8 @@ function isSchema(value: unknown): string | undefined {
  */
 export function callerOf<State>({ name, scopes }: AgentDefinition<State>, context: ActionContext | undefined): Caller {
   const named = scopes.userIdOf(context ?? {}) as unknown;
-  const { [STAND_IN]: stand }: StandInContext = context ?? {};
-  const userId = stand && stand.named === named ? stand.userId : named;
+  const { [RUN_AS]: runAs }: RunAsContext = context ?? {};
+  const userId = runAs && runAs.named === named ? runAs.userId : named;
   if (userId === undefined) return { context, userId };
   try {
     assertId(userId, 'userId');
@@ -106,10 +106,10 @@ export function callerOf<State>({ name, scopes }: AgentDefinition<State>, contex
 }
 
 /** Key under which a context carries the user it runs as. A registered symbol, because the package's other copy in the process must know it too. */
-const STAND_IN = Symbol.for('genkitx-agents.stand-in');
+const RUN_AS = Symbol.for('genkitx-agents.runAs-in');
 
-interface StandInContext extends ActionContext {
-  readonly [STAND_IN]?: {
+interface RunAsContext extends ActionContext {
+  readonly [RUN_AS]?: {
     /** The user that the context itself names. */
     readonly named: unknown;
     /** The user that the run acts as. */
@@ -121,7 +121,7 @@ interface StandInContext extends ActionContext {
  * Runs as `userId`, whatever user the context names; this includes the agents that the run calls. A context that is derived from this one and
  * names a third user runs as that user.
  */
-export function standInFor<State>(
+export function callerAs<State>(
   { scopes }: AgentDefinition<State>,
   context: ActionContext | undefined,
   userId: string | undefined,
@@ -134,9 +134,9 @@ export function standInFor<State>(
     return { context, userId };
   }
   if (named === userId) return { context, userId };
-  // A symbol is copied by object spread, and is in no JSON.
-  const standIn: StandInContext = { ...context, [STAND_IN]: { named, userId } };
-  return { context: standIn, userId };
+  // Object spread copies a symbol, JSON omits it.
+  const runAs: RunAsContext = { ...context, [RUN_AS]: { named, userId } };
+  return { context: runAs, userId };
 }
 
 /** The owner of a session that the caller begins; none when the context names no user. */

@@ -5,14 +5,14 @@ import { prefixedNames } from '../../session/state/plain-state.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 
 /**
- * Refuses ids that are no strings, and a state that JSON cannot write, such as a circular one. A caller in this process may send any value. Genkit writes the input of an
- * action into the action's span, and would fail there with an error of its own.
+ * Refuses ids that are not strings, and a state that JSON cannot write, such as a circular one. A caller in this process may send any value.
+ * Genkit writes the input of an action into the action's span, and would fail there with an error of its own.
  *
  * @throws AgentInitError `INVALID_ARGUMENT`
  */
 export function assertWritableInit(init: AgentInit | null = {}): void {
   if (typeof init !== 'object' || init === null) {
-    const message = "An agent's init must be an object, { sessionId }, { snapshotId } or { state }, or left out.";
+    const message = "An agent's init must be an object, { sessionId }, { snapshotId } or { state }, or omitted.";
     throw new AgentInitError({ status: 'INVALID_ARGUMENT', message });
   }
   for (const name of ['sessionId', 'snapshotId'] as const) {
@@ -34,7 +34,7 @@ export function assertWritableInit(init: AgentInit | null = {}): void {
 }
 
 /**
- * Refuses input in which a client speaks for the server: only the server writes tool requests and tool responses.
+ * Refuses input that only the server may write: messages of other roles, tool requests and tool responses.
  *
  * @throws `INVALID_ARGUMENT`, or `FAILED_PRECONDITION` when the agent can't tell which messages the server wrote.
  */

@@ -5,7 +5,6 @@ import { parsePointer } from '../../json/pointer.ts';
 import { copyJson, JsonValueError } from '../../json/value.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 
-/** At most this many problems are listed. */
 const MAX_PROBLEMS = 5;
 
 export interface CheckedState {

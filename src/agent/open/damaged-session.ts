@@ -8,8 +8,8 @@ import { mustHaveStore, type AgentDefinition } from '../agent-definition.ts';
 import { statusOf } from '../runtime-error.ts';
 import { isHidden } from './visible-snapshot.ts';
 
-/** Maximum number of snapshots that are tried before a damaged one. */
-const MOST_STEPS = 100;
+/** Maximum number of earlier snapshots that are tried. */
+const MAX_STEPS = 100;
 
 /**
  * Reads a snapshot of the agent's store.
@@ -18,16 +18,16 @@ const MOST_STEPS = 100;
  * @throws `NOT_FOUND` for a damaged snapshot that is hidden from the caller, `DATA_LOSS` for another one. If the store has metadata and lists,
  *   the `DATA_LOSS` names the nearest earlier snapshot that can be read, in its message and as `healthySnapshotId` in its details.
  */
-export function readOrOffer<State>(
+export function readOrExplain<State>(
   agent: AgentDefinition<State>,
   lookup: SnapshotLookup,
   sessionId = lookup.sessionId,
 ): Promise<SessionSnapshot<State> | undefined> {
-  return orOffer(agent, lookup, mustHaveStore(agent, 'Reading a snapshot').getSnapshot(lookup), sessionId);
+  return orExplain(agent, lookup, mustHaveStore(agent, 'Reading a snapshot').getSnapshot(lookup), sessionId);
 }
 
-/** As {@link readOrOffer}, of what is being read already. */
-export function orOffer<State, T>(
+/** As {@link readOrExplain}, for a read that has begun. */
+export function orExplain<State, T>(
   agent: AgentDefinition<State>,
   lookup: SnapshotLookup,
   reading: Promise<T>,
@@ -35,16 +35,16 @@ export function orOffer<State, T>(
 ): Promise<T> {
   return reading.catch(async (error: unknown) => {
     const isExplained = statusOf(error) === 'DATA_LOSS' && agent.can.metadata && agent.can.list;
-    throw isExplained ? await withOffer(agent, lookup, { sessionId, error }) : error;
+    throw isExplained ? await explained(agent, lookup, { sessionId, error }) : error;
   });
 }
 
-/** The snapshot that an error of {@link readOrOffer} names. */
+/** The snapshot that an error of {@link readOrExplain} names. */
 export function healthySnapshotOf(error: unknown): string | undefined {
   return (error as { detail?: { healthySnapshotId?: string } }).detail?.healthySnapshotId;
 }
 
-async function withOffer<State>(
+async function explained<State>(
   agent: AgentDefinition<State>,
   lookup: SnapshotLookup,
   { sessionId, error }: { sessionId: string | undefined; error: unknown },
@@ -68,9 +68,9 @@ async function withOffer<State>(
   const message = `${damage} ${advice}`;
   logError(message, error);
   const detail = healthySnapshotId && { detail: { healthySnapshotId } };
-  const offer = new GenkitError({ status: 'DATA_LOSS', message, ...detail });
+  const explanation = new GenkitError({ status: 'DATA_LOSS', message, ...detail });
   // It contains only ids that the caller named, and a snapshot that the caller may read.
-  return addressTo('user', Object.assign(offer, { cause: error }));
+  return addressTo('user', Object.assign(explanation, { cause: error }));
 }
 
 /**
@@ -97,10 +97,10 @@ async function findHealthy<State>(
   };
   let next = await find(damaged);
   sessionId ??= next && sessionOf(next);
-  while (next && !tried.has(next.snapshotId) && tried.size < MOST_STEPS) {
+  while (next && !tried.has(next.snapshotId) && tried.size < MAX_STEPS) {
     const { snapshotId, parentId, status }: SnapshotMetadata = next;
     tried.add(snapshotId);
-    if (sessionOf(next) !== sessionId || isHidden(agent, next, context)) throw notThere(agent, lookup);
+    if (sessionOf(next) !== sessionId || isHidden(agent, next, context)) throw lookupNotFound(agent, lookup);
     if (status === 'completed' && (await unlessDamaged(store.getSnapshot({ snapshotId, context, frozen: true })))) {
       return snapshotId;
     }
@@ -109,8 +109,8 @@ async function findHealthy<State>(
   return undefined;
 }
 
-/** What a caller gets for a session or a snapshot that is not there, or that is hidden from them. */
-export function notThere<State>(
+/** The error for a session or a snapshot that does not exist or is hidden from the caller. */
+export function lookupNotFound<State>(
   { name }: AgentDefinition<State>,
   { sessionId, snapshotId }: SnapshotLookup,
 ): GenkitError {

@@ -14,7 +14,7 @@ import type { AgentDefinition } from '../agent-definition.ts';
 import { callerOf, ownerFor, placeRecords, readErasureFence, readRecords, type Caller } from './agent-scopes.ts';
 import { assertNoResources, assertPlainKeys } from './client-input.ts';
 import { assertCustomState } from './custom-state.ts';
-import { notThere, readOrOffer } from './damaged-session.ts';
+import { lookupNotFound, readOrExplain } from './damaged-session.ts';
 import type { ScopeChange } from '../../store/contract.ts';
 import { isHidden } from './visible-snapshot.ts';
 
@@ -29,7 +29,7 @@ export interface OpenedSession<State> extends Waits {
   readonly owner?: SessionOwner;
   /** The first turn continues from no snapshot of the session: from none at all, or from one that belongs to no session. */
   readonly isNew?: boolean;
-  /** Refuses the saves that would bring back what is erased in the meantime. */
+  /** Refuses saves that would restore data that is erased in the meantime. */
   readonly erasureFence?: ScopeChange | undefined;
 }
 
@@ -59,7 +59,7 @@ export function assertInitFits<State>(agent: AgentDefinition<State>, init: Agent
 /**
  * Opens the session of a call: that of a snapshot, of a session's last completed snapshot, of the state that the client sent, or a new one.
  *
- * @throws AgentInitError when the snapshot belongs to another session than the caller says; other `GenkitError`s when it does not exist,
+ * @throws AgentInitError when the snapshot belongs to another session than the caller names; other `GenkitError`s when it does not exist,
  *   cannot be resumed, or does not fit the agent's `stateSchema`.
  */
 export async function openSession<State>(
@@ -116,7 +116,7 @@ function rejects<State>({ onConflict }: AgentDefinition<State>, { snapshotId, se
   return sessionId !== undefined && onConflict !== 'branch';
 }
 
-/** Refuses a new turn while one runs in the background, because it would be saved beside that one. */
+/** Refuses a new turn while one runs in the background, because the session would then have two leaves. */
 export function assertNotRunning<State>(agent: AgentDefinition<State>, leaf: SessionSnapshot): void {
   if (runStateOf(leaf, agent.background.leaseMs) !== 'running') return;
   const error = new GenkitError({
@@ -148,7 +148,7 @@ async function findSnapshot<State>(
   if (sessionId !== undefined) assertId(sessionId, 'sessionId');
   if (snapshotId !== undefined) {
     assertId(snapshotId, 'snapshotId');
-    const found = await readOrOffer(agent, { snapshotId, context, frozen: true }, sessionId);
+    const found = await readOrExplain(agent, { snapshotId, context, frozen: true }, sessionId);
     const snapshot = mustBeResumable(isHidden(agent, found, context) ? undefined : found, snapshotId, sessionId);
     return { snapshot, leaf: snapshot };
   }
@@ -189,7 +189,7 @@ export async function findLastCompleted<State>(
   context: ActionContext | undefined,
 ): Promise<Found<State>> {
   const seen = new Set<string>();
-  const leaf = await readOrOffer(agent, { sessionId, context, frozen: true });
+  const leaf = await readOrExplain(agent, { sessionId, context, frozen: true });
   assertVisible(agent, leaf, sessionId, context);
   let snapshot = leaf;
   while (snapshot && snapshot.status !== 'completed') {
@@ -202,7 +202,7 @@ export async function findLastCompleted<State>(
       );
     }
     seen.add(parentId);
-    snapshot = await readOrOffer(agent, { snapshotId: parentId, context, frozen: true }, sessionId);
+    snapshot = await readOrExplain(agent, { snapshotId: parentId, context, frozen: true }, sessionId);
     assertVisible(agent, snapshot, sessionId, context);
     if (!snapshot) {
       throw failedPrecondition(
@@ -214,12 +214,12 @@ export async function findLastCompleted<State>(
   return { snapshot, leaf };
 }
 
-/** Reports a session of another agent or user as not found, though its id is taken. */
+/** Reports a session that another agent or user owns as not found. */
 function assertVisible<State>(
   agent: AgentDefinition<State>,
   snapshot: SessionSnapshot<State> | undefined,
   sessionId: string,
   context: ActionContext | undefined,
 ): void {
-  if (isHidden(agent, snapshot, context)) throw notThere(agent, { sessionId });
+  if (isHidden(agent, snapshot, context)) throw lookupNotFound(agent, { sessionId });
 }

@@ -8,7 +8,7 @@ import { checkLookup } from '../../store/check-lookup.ts';
 import { mustHaveStore, toClientState, type AgentDefinition } from '../agent-definition.ts';
 import { statusOf } from '../runtime-error.ts';
 import { callerOf, placeRecords, readRecords, type Caller, type Records } from './agent-scopes.ts';
-import { orOffer, readOrOffer } from './damaged-session.ts';
+import { orExplain, readOrExplain } from './damaged-session.ts';
 import { isHidden, withoutInternals } from './visible-snapshot.ts';
 
 export interface ReadRequest extends SnapshotLookup {
@@ -29,7 +29,7 @@ export async function readSnapshot<State>(
   checkLookup(lookup);
   const caller = callerOf(agent, lookup.context);
   const reading = metadataOnly ? undefined : readRecords(agent, caller);
-  const finding = metadataOnly ? orOffer(agent, lookup, readMetadata(agent, lookup)) : readOrOffer(agent, lookup);
+  const finding = metadataOnly ? orExplain(agent, lookup, readMetadata(agent, lookup)) : readOrExplain(agent, lookup);
   const found = await finding.catch(undefinedIfHidden);
   if (!found || isHidden(agent, found, lookup.context)) return undefined;
   const visible = withoutInternals(found);

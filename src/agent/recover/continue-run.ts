@@ -28,7 +28,7 @@ export async function continueRun<State>(
   const { lease, open, before, caller } = run;
   const scope = new AbortScope(new AbortController().signal);
   const turns = open.map(turnOf).filter((turn) => turn !== undefined);
-  const intake = new Intake(noMore(), () => {}, turns);
+  const intake = new Intake(noInputs(), () => {}, turns);
   const { session, owner, failure } = await reopen(agent, run);
   addUsage(session, runOf(open[0])?.usage);
   const opened = { session, owner, caller, ...waitsOf(before), ...(before && { parentId: before.snapshotId }) };
@@ -41,9 +41,8 @@ export async function continueRun<State>(
   await runFunction(fn, setting);
 }
 
-// An empty input stream.
 // oxlint-disable-next-line require-yield
-async function* noMore(): AsyncGenerator<never> {}
+async function* noInputs(): AsyncGenerator<never> {}
 
 /** The session as it was before the open turns. An error here fails them. */
 async function reopen<State>(

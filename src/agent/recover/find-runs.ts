@@ -21,7 +21,7 @@ export type SessionLists = Pick<SnapshotStore, 'listSessions' | 'listSnapshots'>
  * Finds the snapshots of a tenant that may be the last of an open background run: running ones that no other running one continues from.
  *
  * For a session with one leaf the session list is sufficient. A session with several leaves is read snapshot by snapshot, since each branch may
- * have a run. It does not find a run whose last turn was ended in place of its dead owner, for example by an abort.
+ * have a run. It does not find a run whose last turn was ended by another process, for example by an abort.
  */
 export async function* findPendingLeaves(
   store: SessionLists,

@@ -147,7 +147,7 @@ async function recover(
   };
 }
 
-/** Continues the run with the surroundings of a regular call: the context, a span, a place in the session's queue. */
+/** Continues the run as a regular call runs: with its context, in a span, in the session's queue. */
 async function continueInBackground({ agent, fn }: DefinedAgent, run: TakenRun<unknown>): Promise<void> {
   const { name } = agent;
   const labels = { [SPAN_TYPE_ATTR]: 'action', 'genkit:metadata:subtype': 'agent' };

@@ -2,7 +2,7 @@ import type { ActionContext } from 'genkit';
 import { logger } from 'genkit/logging';
 import { logWarning } from '../../errors.ts';
 import type { DefinedAgent } from '../defined-agents.ts';
-import { isLeaving } from '../background/hand-over.ts';
+import { isShuttingDown } from '../background/hand-over.ts';
 import { contextFor } from '../registry.ts';
 import { recoverListed } from './recover-runs.ts';
 
@@ -10,7 +10,7 @@ import { recoverListed } from './recover-runs.ts';
 const START_DELAY_MS = 1000;
 
 /** Tolerance for clock differences and late heartbeats, in leases. */
-const SLACK = 3;
+const TOLERANCE = 3;
 
 /** The timer of each store. */
 const watched = new WeakMap<object, RecoveryTimer>();
@@ -56,12 +56,12 @@ class RecoveryTimer {
 
   #schedule(ms: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#look(), ms);
+    this.#timer = setTimeout(() => void this.#search(), ms);
     this.#timer.unref();
   }
 
-  async #look(): Promise<void> {
-    const staying = this.#agents.filter(({ agent }) => !isLeaving(agent.registry));
+  async #search(): Promise<void> {
+    const staying = this.#agents.filter(({ agent }) => !isShuttingDown(agent.registry));
     if (staying.length === 0) return;
     try {
       const contexts = await Promise.all(staying.map(contextsOf));
@@ -69,13 +69,14 @@ class RecoveryTimer {
       for (const [tenant, context] of new Map(contexts.flat().map((each) => [JSON.stringify(each), each]))) {
         const now = Date.now();
         const known = this.#agents.length;
-        const agents = this.#agents.filter(({ agent }) => !isLeaving(agent.registry));
+        const agents = this.#agents.filter(({ agent }) => !isShuttingDown(agent.registry));
         let hasSessions = false;
         const onListed = () => (hasSessions = true);
         const { hasFailed } = await recoverListed(agents, { context, since: this.#since.get(tenant), onListed });
         // The heartbeat of a live run is at most about a lease old. After a failure the next search must find the run again, and after an
-        // empty list too: the directory of a store may be away for a time.
-        if (!hasFailed && hasSessions && known === this.#agents.length) this.#since.set(tenant, now - SLACK * longest);
+        // empty list too: the directory of a store may be unavailable for a time.
+        if (!hasFailed && hasSessions && known === this.#agents.length)
+          this.#since.set(tenant, now - TOLERANCE * longest);
       }
     } catch (error) {
       logWarning('Looking for runs to take over failed; it will be tried again.', error);

@@ -5,7 +5,7 @@ import { sessionOf } from '../../snapshot/snapshot.ts';
 import { isTerminal } from '../../snapshot/status.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { isRunHere } from '../background/hand-over.ts';
-import { standInFor, type Caller } from '../open/agent-scopes.ts';
+import { callerAs, type Caller } from '../open/agent-scopes.ts';
 import { RunLease, runOf, type RunRecord, type RunSnapshot } from '../run-lease.ts';
 import { ABORTED, givenUp, type TurnEnding } from '../turn-ending.ts';
 
@@ -36,10 +36,10 @@ export function isDead<State>({ registry, background }: AgentDefinition<State>, 
 }
 
 /**
- * Takes over a run without a recent heartbeat. When several processes try, exactly one gets it: the run's last snapshot decides atomically.
+ * Takes over a run without a recent heartbeat. When several processes try, exactly one gets it, by an atomic write of the run's last snapshot.
  * After this resolves, the store refuses all writes of the former owner.
  *
- * @returns Nothing when there is nothing to take over: the run is alive, ended, another agent's, or already taken over.
+ * @returns `undefined` if the run is alive, has ended, belongs to another agent, or is already taken over.
  */
 export async function takeOver<State>(request: TakeOverRequest<State>): Promise<TakenRun<State> | undefined> {
   const { agent, store, snapshotId, context } = request;
@@ -52,7 +52,7 @@ export async function takeOver<State>(request: TakeOverRequest<State>): Promise<
     if (!snapshot || runOf(snapshot)?.id !== lease.id) break;
     turns.unshift(snapshot);
   }
-  // The former owner may still write. Claiming in its order of writing leaves no gap in its work.
+  // The former owner may still write. Claims the turns in the order in which it writes them, so that no open turn precedes one that it ended.
   for (const [i, turn] of turns.entries()) {
     if (turn.snapshotId !== snapshotId) turns[i] = await claimTurn(request, lease, turn);
   }
@@ -69,9 +69,9 @@ export async function takeOver<State>(request: TakeOverRequest<State>): Promise<
     sessionId: sessionOf(last),
     open: turns.slice(firstOpen),
     before,
-    ending: endingAfter(previous) ?? endingAfter(next) ?? (isBaseGone ? gone() : endingOf(agent, claim.run)),
-    // The run keeps its user, whichever process found it.
-    caller: standInFor(agent, claim.run.context ? { ...context, ...claim.run.context } : context, claim.run.userId),
+    ending: endingAfter(previous) ?? endingAfter(next) ?? (isBaseGone ? baseMissing() : endingOf(agent, claim.run)),
+    // The run keeps its user when another process takes it over.
+    caller: callerAs(agent, claim.run.context ? { ...context, ...claim.run.context } : context, claim.run.userId),
   };
 }
 
@@ -127,7 +127,7 @@ function claimed<State>(current: SessionSnapshot<State>, run: RunRecord, lease: 
   return { ...current, status: 'pending', heartbeatAt: now, updatedAt: now, backgroundRun: lease.recordOf(run) };
 }
 
-/** The end that one ended turn of the run means for the others; `undefined` when they continue. */
+/** How the other turns of the run end because this one has ended; `undefined` when they continue. */
 function endingAfter(turn: SessionSnapshot | undefined): TurnEnding | undefined {
   if (turn?.status === 'aborted') return ABORTED;
   return turn?.status === 'failed'
@@ -145,7 +145,7 @@ function endingOf<State>(
   return givenUp(`This run was given up because its process died${died}. Its input is saved; run it again.`);
 }
 
-function gone(): TurnEnding {
+function baseMissing(): TurnEnding {
   return givenUp(
     'This run was given up because its process died and the snapshot that it continues from no longer exists.',
   );

@@ -5,8 +5,8 @@ import type { SnapshotStatus } from '../../snapshot/snapshot.ts';
 import type { RunSnapshot } from '../run-lease.ts';
 
 /**
- * Aborts the run of a snapshot for a program that has the store but not the agent, such as an operator's. It can reach the sessions of all
- * users; `agent.abort` those of the caller.
+ * Aborts the run of a snapshot for a program that has the store but not the agent, such as an operator's tool. It reaches the sessions of all
+ * users; `agent.abort` only those of the caller.
  *
  * @param options The context selects the tenant.
  * @returns The status before: `'pending'` when it has stopped something; `undefined` when there is no such snapshot.
@@ -22,11 +22,11 @@ export async function abortRun<State>(
 }
 
 /**
- * Marks a running snapshot as aborted, and with it the other open turns of its background run: the worker, which stops when it hears of it or
- * renews its lease, may be dead. A terminal snapshot is not changed. An abort that was interrupted, or failed for other turns, is completed by
- * the next one.
+ * Marks a running snapshot as aborted, and with it the other open turns of its background run, because their worker may be dead. A live worker
+ * stops when it is notified or renews its lease. A terminal snapshot is not changed. The next abort completes one that was
+ * interrupted or failed for other turns.
  *
- * @param isHidden Whether the caller must not see the snapshot; it then counts as none.
+ * @param isHidden Whether the caller must not see the snapshot; it then counts as missing.
  * @returns The status before; `undefined` when there is no such snapshot.
  */
 export async function abortIn<State>(
@@ -54,7 +54,7 @@ export async function abortIn<State>(
   if (!run || !isNowAborted(named)) return named?.status;
   const isOfAnotherRun = (turn: RunSnapshot<State> | undefined) => turn?.backgroundRun?.id !== run.id;
   try {
-    // From the last turn back, and from the named one, in case that the last was never stored.
+    // From the last turn back, and from the named one in case the last was never stored.
     for (const from of run.id === snapshotId ? [named.parentId] : [run.id, named.parentId]) {
       for (let id = from; id !== undefined && id !== run.baseId;) {
         const turn = await abort(id, isOfAnotherRun);
@@ -70,7 +70,7 @@ export async function abortIn<State>(
   return named.status;
 }
 
-/** By its status before. Earlier turns than a completed one have all ended. */
+/** Takes the snapshot as it was before. The turns before a completed one have all ended. */
 function isNowAborted({ status }: RunSnapshot<unknown>): boolean {
   return status === 'pending' || status === 'aborted';
 }

@@ -19,7 +19,7 @@ import { ABORTED, failed } from '../turn-ending.ts';
 interface Completed {
   readonly finishReason?: AgentFinishReason | undefined;
   readonly error?: RuntimeError | undefined;
-  /** The turn answered a tool request that waited. A request that waits now is then a new one, even if it looks the same. */
+  /** The turn answered a waiting tool request. A request that waits now is then a new one, even if it is equal. */
   readonly hasAnswered?: boolean;
 }
 
@@ -80,7 +80,7 @@ export class TurnCommits<State> {
     return ResumeClaim.take<State>({ agent: this.#agent, store, interruptedId, turnId, context: this.#context });
   }
 
-  /** Gives the session the messages as they are stored. Called when the next turn begins: the saved turn may still show its own. */
+  /** Replaces the session's messages by the stored ones. Called when the next turn begins: until then the saved turn may show its own. */
   adoptStored(): void {
     if (!this.#changed) return;
     const { from, to } = this.#changed;
@@ -95,7 +95,7 @@ export class TurnCommits<State> {
   }
 
   /** The session or its shared scopes changed after the last commit. */
-  get isBehind(): boolean {
+  get hasUnsavedChanges(): boolean {
     return this.#savedVersion !== this.#session.getVersion() || stateChangesOf(this.#session).length > 0;
   }
 
@@ -108,7 +108,10 @@ export class TurnCommits<State> {
    * Saves the session as a completed snapshot. When the store fails, the outcome is `failed` and its reply is still valid; when the custom state
    * does not fit the `stateSchema` or is not JSON, the turn itself failed. Never rejects.
    */
-  complete(snapshotId: string, { finishReason, error: unkept, hasAnswered }: Completed = {}): Promise<TurnOutcome> {
+  complete(
+    snapshotId: string,
+    { finishReason, error: outputError, hasAnswered }: Completed = {},
+  ): Promise<TurnOutcome> {
     return this.#whileSaving(async (used) => {
       try {
         this.adoptStored();
@@ -137,7 +140,7 @@ export class TurnCommits<State> {
         const stored = changesOf(this.#agent.sharedStore).storedState?.(state) ?? state;
         if (stored !== state) this.#changed = { from: state.messages ?? [], to: stored.messages ?? [] };
         this.#lastGood = { ...saved, state: stored, ...waits };
-        return { status: 'completed', ...saved, ...reason, ...(unkept && { error: unkept }) };
+        return { status: 'completed', ...saved, ...reason, ...(outputError && { error: outputError }) };
       } catch (error) {
         return this.#fail(snapshotId, used, toRuntimeError(error));
       }
@@ -154,7 +157,7 @@ export class TurnCommits<State> {
 
   /** The outcome of an input that was refused before it changed anything. Saves nothing. */
   refuse(snapshotId: string, error: RuntimeError): TurnOutcome & { status: 'failed' } {
-    return { status: 'failed', error: this.noted(snapshotId, error) };
+    return { status: 'failed', error: this.loggedFailure(snapshotId, error) };
   }
 
   #whileSaving(save: (used: UsageField) => Promise<TurnOutcome>): Promise<TurnOutcome> {
@@ -167,17 +170,17 @@ export class TurnCommits<State> {
   }
 
   /** The error of a turn as it is sent. It is logged here, under its `errorId`; an agent without a store sends all of it. */
-  noted(snapshotId: string, error: RuntimeError): RuntimeError {
+  loggedFailure(snapshotId: string, error: RuntimeError): RuntimeError {
     if (!this.#agent.store) return error;
     const { isInBackground } = this.writer;
     const place = isInBackground ? ' in the background' : '';
-    const noted = loggedError(error, `A turn of agent '${this.#agent.name}'${place} (snapshot ${quote(snapshotId)})`);
-    if (isInBackground) noteFailure(this.#agent, snapshotId, noted);
-    return noted;
+    const logged = loggedError(error, `A turn of agent '${this.#agent.name}'${place} (snapshot ${quote(snapshotId)})`);
+    if (isInBackground) noteFailure(this.#agent, snapshotId, logged);
+    return logged;
   }
 
   async #fail(snapshotId: string, used: UsageField, thrown: RuntimeError): Promise<TurnOutcome> {
-    const error = this.noted(snapshotId, thrown);
+    const error = this.loggedFailure(snapshotId, thrown);
     if (!this.#agent.store) return { status: 'failed', error };
     try {
       const progress = await this.contentOf(snapshotId, this.stateSoFar());
@@ -211,8 +214,8 @@ export class TurnCommits<State> {
 
   #waitsOf(snapshotId: string, { messages }: SessionState<State>, hasAnswered = false): Waits {
     const { state, ...before } = this.#lastGood;
-    const said = hasAnswered ? state.messages?.slice(0, -1) : state.messages;
-    return waitsAfter({ ...before, messages: said }, snapshotId, messages);
+    const earlier = hasAnswered ? state.messages?.slice(0, -1) : state.messages;
+    return waitsAfter({ ...before, messages: earlier }, snapshotId, messages);
   }
 
   /**
@@ -221,8 +224,8 @@ export class TurnCommits<State> {
    */
   stateSoFar(): SessionState<State> {
     this.adoptStored();
-    const { sessionId, messages: said, artifacts } = viewOf(this.#session);
-    const messages = orElse(() => [...messagesSoFar(this.#session)], [...said]);
+    const { sessionId, messages: saved, artifacts } = viewOf(this.#session);
+    const messages = orElse(() => [...messagesSoFar(this.#session)], [...saved]);
     return orElse(() => ({ ...stateOf(this.#agent, this.#session), messages }), {
       sessionId,
       messages,
@@ -231,12 +234,12 @@ export class TurnCommits<State> {
   }
 }
 
-/** Returns the result of `attempt`, or `instead` when it throws. */
-function orElse<T>(attempt: () => T, instead: T): T {
+/** Returns the result of `attempt`, or `fallback` when it throws. */
+function orElse<T>(attempt: () => T, fallback: T): T {
   try {
     return attempt();
   } catch {
-    return instead;
+    return fallback;
   }
 }
 

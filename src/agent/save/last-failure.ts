@@ -6,8 +6,8 @@ import type { AgentDefinition } from '../agent-definition.ts';
 const lastFailures = new WeakMap<object, { readonly snapshotId: string; readonly error: RuntimeError }>();
 
 /**
- * Remembers the error of a detached turn. In process the output of a turn has the error as it was thrown; a detached turn has no output, only
- * its stored snapshot, whose error is redacted. So the agent remembers the error of its last failed one for readers in this process.
+ * Remembers the error of the agent's last failed detached turn for readers in this process. Such a turn has no output with the error as it was
+ * thrown, only its stored snapshot, whose error is redacted.
  */
 export function noteFailure<State>(agent: AgentDefinition<State>, snapshotId: string, error: RuntimeError): void {
   lastFailures.set(agent, { snapshotId, error });

@@ -35,7 +35,7 @@ export type Content<State> = Pick<SessionSnapshotInput<State>, 'status' | 'finis
   UsageField & { backgroundRun?: RunRecord };
 
 /** The heartbeat of a released run: older than any lease. */
-const LONG_AGO = new Date(0).toISOString();
+const EXPIRED_HEARTBEAT = new Date(0).toISOString();
 
 /** Additional data of a completed turn. */
 export interface Completion {
@@ -59,8 +59,8 @@ interface Place {
 
 /**
  * Writes the snapshots of one call of an agent. It does not touch a snapshot that another process ended, removed, or took over. A new
- * snapshot is saved only if the session still has the leaf that the call knows; otherwise it would hide what other calls saved meanwhile.
- * It is saved only if its parent still exists; otherwise it would bring back a part of a deleted session.
+ * snapshot is saved only if the session still has the leaf that the call knows; otherwise it would hide snapshots that other calls saved.
+ * It is saved only if its parent still exists; otherwise it would restore a part of a deleted session.
  */
 export class SnapshotWriter<State> {
   readonly #agent: AgentDefinition<State>;
@@ -71,7 +71,7 @@ export class SnapshotWriter<State> {
   readonly #details: { session?: SessionDetails };
   /** The leaf when the call opened the session, then the snapshot that it saved last; `undefined`: no check. */
   #expectedLeafId: string | null | undefined;
-  /** A leaf that can't be read; the session continues from before it. */
+  /** A leaf that can't be read; the session continues from an earlier snapshot. */
   #damagedLeafId: string | null | undefined;
   /** Background turns that are stored as pending, unless they were removed. */
   readonly #pending = new Set<string>();
@@ -125,13 +125,13 @@ export class SnapshotWriter<State> {
   }
 
   /** Whether the store may hold a turn as pending. */
-  hasPended(snapshotId: string): boolean {
+  mayBePending(snapshotId: string): boolean {
     return this.#pending.has(snapshotId);
   }
 
   /**
-   * Saves the end of a turn. Returns the id that the store saved under; nothing when the snapshot was aborted, removed, or taken over in the
-   * meantime.
+   * Saves the end of a turn. Returns the id under which the store saved it; `undefined` when the snapshot was aborted, removed, or taken over
+   * in the meantime.
    */
   save(
     snapshotId: string,
@@ -141,7 +141,7 @@ export class SnapshotWriter<State> {
   ): Promise<Saved | undefined> {
     return this.#writes.run(snapshotId, async () => {
       const isNew = !this.#pending.has(snapshotId);
-      const run = isNew || !this.#lease ? undefined : { backgroundRun: this.#lease.trace };
+      const run = isNew || !this.#lease ? undefined : { backgroundRun: this.#lease.terminalRecord };
       const input = this.#input(snapshotId, parentId, { ...content, ...run }, completion?.before);
       const known: Known = { isOurs: true };
       const mutator: SnapshotMutator<State> = (current) => {
@@ -164,7 +164,7 @@ export class SnapshotWriter<State> {
    *
    * @param parentId The turn before it, which may still be running.
    */
-  async pend(snapshotId: string, parentId: string | undefined, content: Content<State>): Promise<void> {
+  async savePending(snapshotId: string, parentId: string | undefined, content: Content<State>): Promise<void> {
     await this.#writes.run(snapshotId, async () => {
       this.#pending.add(snapshotId);
       const heartbeatAt = new Date().toISOString();
@@ -176,12 +176,12 @@ export class SnapshotWriter<State> {
 
   /** Writes the heartbeat of a background turn. Returns whether it must continue: false when it was aborted, taken over or removed. */
   async renewLease(snapshotId: string, usage: GenerationUsage | undefined): Promise<boolean> {
-    let isWanted = false;
+    let mustContinue = false;
     await this.#store.saveSnapshot(
       snapshotId,
       (current) => {
         const isHeld = this.holds(current);
-        isWanted = current !== undefined && current.status !== 'aborted' && isHeld;
+        mustContinue = current !== undefined && current.status !== 'aborted' && isHeld;
         const now = new Date().toISOString();
         if (current?.status !== 'pending' || !isHeld) return null;
         const run = runOf(current);
@@ -190,19 +190,19 @@ export class SnapshotWriter<State> {
       },
       { context: this.#context },
     );
-    return isWanted;
+    return mustContinue;
   }
 
   /** Releases a background turn, so that another process can take it over at once. Returns whether this call still owned it. */
-  letGo(snapshotId: string, usage: GenerationUsage | undefined): Promise<boolean> {
+  release(snapshotId: string, usage: GenerationUsage | undefined): Promise<boolean> {
     return this.#writes.run(snapshotId, async () => {
       const saved = await this.#store.saveSnapshot(
         snapshotId,
         (current) => {
           const run = runOf(current);
           if (current?.status !== 'pending' || !run || !this.holds(current)) return null;
-          const left = { ...current, heartbeatAt: LONG_AGO, updatedAt: new Date().toISOString() };
-          return { ...left, backgroundRun: { ...run, ...(usage && { usage }), owner: NO_OWNER } };
+          const expired = { ...current, heartbeatAt: EXPIRED_HEARTBEAT, updatedAt: new Date().toISOString() };
+          return { ...expired, backgroundRun: { ...run, ...(usage && { usage }), owner: NO_OWNER } };
         },
         { context: this.#context },
       );
@@ -239,7 +239,7 @@ export class SnapshotWriter<State> {
         });
       try {
         const saved = await save(content).catch((error: unknown) => {
-          // The store refuses the state. Saves the end without it: a run without an end would be worse.
+          // The store refuses the state, so the end is saved without it.
           if (isNew || statusOf(error) !== 'INVALID_ARGUMENT') throw error;
           return save();
         });
@@ -258,19 +258,19 @@ export class SnapshotWriter<State> {
     scopes: readonly ScopeChange[] = [],
   ): Promise<string | null> {
     for (;;) {
-      const isLooking = isNew && this.#expectedLeafId !== undefined;
+      const checksLeaf = isNew && this.#expectedLeafId !== undefined;
       try {
         // The leaf may be this snapshot itself, from an earlier write of the same turn.
-        const isPassed = this.#expectedLeafId === snapshotId || this.#expectedLeafId === this.#damagedLeafId;
-        if (isLooking && !isPassed) await this.#assertPassed(parentId);
+        const isExempt = this.#expectedLeafId === snapshotId || this.#expectedLeafId === this.#damagedLeafId;
+        if (checksLeaf && !isExempt) await this.#assertNoNewTurn(parentId);
         const options: SaveSnapshotOptions = {
           context: this.#context,
           ...(isNew && this.#details),
-          ...(isLooking && { expectedLeafId: this.#expectedLeafId }),
+          ...(checksLeaf && { expectedLeafId: this.#expectedLeafId }),
           ...this.#fences({ parentId, isNew }, scopes),
         };
         const saved = await this.#store.saveSnapshot(snapshotId, mutator, options);
-        if (isLooking) this.#expectedLeafId = snapshotId;
+        if (checksLeaf) this.#expectedLeafId = snapshotId;
         return saved;
       } catch (error) {
         if (!SessionConflictError.isInstance(error) || !(await this.#isStillLast(parentId, error))) throw error;
@@ -278,7 +278,7 @@ export class SnapshotWriter<State> {
     }
   }
 
-  /** The save's conditions, so that it brings back nothing that was deleted or erased while the turn ran; and its changes of records. */
+  /** The save's changes of records, and its conditions: it must not restore data that was deleted or erased while the turn ran. */
   #fences(
     { parentId, isNew }: Omit<Place, 'snapshotId'>,
     scopes: readonly ScopeChange[],
@@ -293,7 +293,7 @@ export class SnapshotWriter<State> {
   }
 
   /** Refuses a leaf that has completed or is running since the call began, for example an expired run that was taken over. */
-  async #assertPassed(parentId: string | undefined): Promise<void> {
+  async #assertNoNewTurn(parentId: string | undefined): Promise<void> {
     const leafId = this.#expectedLeafId;
     if (typeof leafId !== 'string' || leafId === parentId) return;
     const leaf = await readMetadata(this.#agent, { snapshotId: leafId, context: this.#context });

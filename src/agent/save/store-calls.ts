@@ -22,7 +22,7 @@ const CALLS = {
   writeRecord: 'write',
 };
 
-/** By store and time budget. */
+/** Bounded stores by store and time budget. */
 const bounded = new WeakMap<object, Map<number, unknown>>();
 
 /**
@@ -100,7 +100,7 @@ function isTransient(error: unknown): boolean {
   try {
     return !JsonValueError.isInstance(error) && TRANSIENT.has(statusOf(error));
   } catch {
-    // A thrown value may throw when it is looked at.
+    // Reading a member of a thrown value may throw.
     return false;
   }
 }

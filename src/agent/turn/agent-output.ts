@@ -35,8 +35,8 @@ export function unopenedOutput(init: AgentInit, ending: 'aborted' | RuntimeError
 }
 
 /**
- * The output of a call. A failed or aborted one carries the last good state, not its own. Only a turn whose snapshot could not be saved has
- * its reply in it.
+ * The output of a call. A failed or aborted call returns the last good state instead of its own. A failed call returns a reply only if the
+ * snapshot could not be saved.
  */
 export function agentOutput<State>(agent: AgentDefinition<State>, ending: Ending<State>): AgentOutput {
   const { outcome, result, lastGood, usage } = ending;
@@ -46,14 +46,14 @@ export function agentOutput<State>(agent: AgentDefinition<State>, ending: Ending
     if (usage) output.usage = usage;
     if (outcome?.status === 'aborted') {
       const last = state.messages?.at(-1);
-      if (last && isPartial(last)) put(output, { message: replyOf(agent, { message: last }, state).message });
+      if (last && isPartial(last)) setReply(output, { message: replyOf(agent, { message: last }, state).message });
       output.finishReason = 'aborted';
     } else if (outcome?.status === 'failed') {
-      if (outcome.unsaved) put(output, replyOf(agent, result, state, outcome.output));
+      if (outcome.unsaved) setReply(output, replyOf(agent, result, state, outcome.output));
       output.finishReason = 'failed';
       output.error = outcome.error;
     } else {
-      put(output, replyOf(agent, result, state, outcome?.output));
+      setReply(output, replyOf(agent, result, state, outcome?.output));
       const finishReason = result?.finishReason ?? outcome?.finishReason;
       if (finishReason) output.finishReason = finishReason;
       if (outcome?.error) output.error = outcome.error;
@@ -76,12 +76,12 @@ function resumePoint<State>(agent: AgentDefinition<State>, { sessionId, lastGood
 
 type Reply = Pick<AgentOutput, 'artifacts' | 'message'>;
 
-function put(output: AgentOutput, { artifacts, message }: Reply): void {
+function setReply(output: AgentOutput, { artifacts, message }: Reply): void {
   if (artifacts?.length) output.artifacts = artifacts;
   if (message) output.message = message;
 }
 
-/** The return value of the agent's function, as far as the caller may see it. */
+/** The part of the function's return value that the caller may see. */
 function replyOf<State>(
   agent: AgentDefinition<State>,
   result: AgentResult | undefined,
@@ -97,13 +97,13 @@ function replyOf<State>(
  * The reply with the turn's value as a `data` part, where clients of this package and of Genkit look for it. A reply whose text the transform
  * changed gets no value, since the value would reveal the removed text. The session's own message stays unchanged.
  */
-function withValue(seen: MessageData, said: MessageData | undefined, value: unknown): MessageData {
-  if (value === undefined || textOf(seen.content) !== textOf(said?.content)) return seen;
-  if (seen.content.some(({ data }) => data !== undefined)) return seen;
+function withValue(visible: MessageData, original: MessageData | undefined, value: unknown): MessageData {
+  if (value === undefined || textOf(visible.content) !== textOf(original?.content)) return visible;
+  if (visible.content.some(({ data }) => data !== undefined)) return visible;
   try {
-    return { ...seen, content: [...seen.content, { data: copyJson(value), metadata: VALUE_MARK }] };
+    return { ...visible, content: [...visible.content, { data: copyJson(value), metadata: VALUE_MARK }] };
   } catch {
-    return seen;
+    return visible;
   }
 }
 
@@ -114,21 +114,21 @@ function projected<State>(
   state: SessionState<State>,
 ): Reply {
   const reply = message && toPlainMessage(message);
-  const said = state.messages ?? [];
-  const before = reply && jsonEqual(said.at(-1), reply) ? said.slice(0, -1) : said;
+  const all = state.messages ?? [];
+  const before = reply && jsonEqual(all.at(-1), reply) ? all.slice(0, -1) : all;
   const messages = reply ? [...before, reply] : before;
   try {
-    const seen = toClientState(agent, { ...state, artifacts, messages });
-    return { artifacts: seen.artifacts, message: reply && lastSeen(seen, reply, before) };
+    const visible = toClientState(agent, { ...state, artifacts, messages });
+    return { artifacts: visible.artifacts, message: reply && visibleReply(visible, reply, before) };
   } catch (error) {
     // The turn is saved anyway.
-    logError('A reply was withheld because it could not be projected for the client.', error);
+    logError('A reply was withheld because it could not be transformed for the client.', error);
     return {};
   }
 }
 
 /** The reply after the transform: the last remaining message, unless that is an earlier one. */
-function lastSeen(
+function visibleReply(
   { messages }: SessionState,
   reply: MessageData,
   before: readonly MessageData[],

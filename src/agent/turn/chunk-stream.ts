@@ -20,7 +20,7 @@ export class ChunkStream<State> {
   readonly #send: (chunk: AgentStreamChunk) => void;
   readonly #transform: ClientTransform<State>['chunk'];
   readonly #patches: CustomPatches<State>;
-  #open = true;
+  #isOpen = true;
 
   constructor({ session, send, transform }: ChunkStreamOptions<State>) {
     this.#session = session;
@@ -34,14 +34,14 @@ export class ChunkStream<State> {
 
   /** Drops all further chunks. */
   close(): void {
-    this.#open = false;
+    this.#isOpen = false;
     this.#session.off('artifactAdded', this.#onArtifact);
     this.#session.off('artifactUpdated', this.#onArtifact);
     this.#session.off('customChanged', this.#onCustom);
   }
 
   send(chunk: AgentStreamChunk): void {
-    if (!this.#open) return;
+    if (!this.#isOpen) return;
     const visible = this.#transform ? this.#guard('chunk', () => this.#transform?.(copyChunk(chunk))) : chunk;
     if (!visible) return;
     try {
@@ -55,9 +55,9 @@ export class ChunkStream<State> {
     this.#guard('state', () => this.#patches.restart());
   }
 
-  /** Sends the changes that the handler made to the custom state without announcing them, once it is done. */
+  /** Sends the changes of the custom state that the handler did not announce. Called when the handler has ended. */
   endState(): void {
-    if (!this.#open) return;
+    if (!this.#isOpen) return;
     const customPatch = this.#guard('state', () => this.#patches.rest());
     if (customPatch && customPatch.length > 0) this.send({ customPatch });
   }
@@ -72,7 +72,7 @@ export class ChunkStream<State> {
   };
 
   readonly #onCustom = (): void => {
-    if (!this.#open) return;
+    if (!this.#isOpen) return;
     const customPatch = this.#guard('state', () => this.#patches.next());
     if (customPatch && customPatch.length > 0) this.send({ customPatch });
   };
@@ -81,7 +81,7 @@ export class ChunkStream<State> {
     try {
       return project();
     } catch (error) {
-      logError(`A stream chunk was not sent because its ${what} could not be projected for the client.`, error);
+      logError(`A stream chunk was not sent because its ${what} could not be transformed for the client.`, error);
       return undefined;
     }
   }

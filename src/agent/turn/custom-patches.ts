@@ -14,10 +14,10 @@ export type CustomPatch = NonNullable<AgentStreamChunk['customPatch']>;
 export class CustomPatches<State> {
   readonly #session: Session<State>;
   readonly #transform: ClientTransform<State>['state'];
-  #told: unknown;
+  #sent: unknown;
   /** The custom state at the last patch, or when the turn began. */
   #seen: unknown;
-  #whole = true;
+  #isRestart = true;
   /** Copies for the transform, valid while the session's messages and artifacts are the ones they were made of. */
   #copied:
     | { of: SessionView<State>; messages?: SessionState['messages']; artifacts?: SessionState['artifacts'] }
@@ -30,41 +30,41 @@ export class CustomPatches<State> {
 
   /** Makes the next patch the whole document, because the caller's state is unknown. */
   restart(): void {
-    this.#whole = true;
-    this.#look();
+    this.#isRestart = true;
+    this.#remember();
   }
 
   /** The patch that is due now; empty when the caller sees no change. Throws the transform's errors. */
   next(): CustomPatch {
-    const told = this.#told;
-    const visible = this.#visible(told);
-    const whole = this.#whole || visible === undefined;
+    const sent = this.#sent;
+    const visible = this.#visible(sent);
+    const isWhole = this.#isRestart || visible === undefined;
     // Without a transform the caller sees the state itself, and one walk through it is enough.
-    if (this.#transform) this.#look();
+    if (this.#transform) this.#remember();
     else this.#seen = visible;
-    this.#told = visible;
-    this.#whole = false;
-    if (!whole) return diff(told, visible);
+    this.#sent = visible;
+    this.#isRestart = false;
+    if (!isWhole) return diff(sent, visible);
     return [{ op: 'replace', path: '', value: visible === undefined ? undefined : copyJson(visible) }];
   }
 
-  /** Same as {@link next} for changes that were not announced, including those of shared scopes; nothing when there are none. */
+  /** Same as {@link next} for changes that were not announced, including those of shared scopes; empty when there are none. */
   rest(): CustomPatch {
-    const mayBeOutdated = this.#whole && sharesState(this.#session);
+    const mayBeOutdated = this.#isRestart && sharesState(this.#session);
     if (!mayBeOutdated && jsonEqual(visibleCustomOf(this.#session), this.#seen)) return [];
     return this.next();
   }
 
-  #look(): void {
+  #remember(): void {
     const custom = visibleCustomOf(this.#session);
     this.#seen = custom === undefined ? undefined : shareJson(this.#seen, custom);
   }
 
-  /** The custom state as the caller may see it now, immutable. Unchanged parts are shared with `told`. */
-  #visible(told: unknown): unknown {
+  /** The custom state as the caller may see it now, immutable. Unchanged parts are shared with `sent`. */
+  #visible(sent: unknown): unknown {
     const shown = visibleCustomOf(this.#session);
     const custom = this.#transform ? this.#transform(this.#stateFor(shown)).custom : shown;
-    return custom === undefined ? undefined : shareJson(told, custom);
+    return custom === undefined ? undefined : shareJson(sent, custom);
   }
 
   /**

@@ -58,7 +58,7 @@ export async function runFunction<State>(fn: AgentFn<State>, setting: TurnSettin
   try {
     const { result, ending } = await callFunction(fn, runner, setting);
     const last = runner.lastOutcome;
-    const saving = ending ? undefined : saveRest(setting, last);
+    const saving = ending ? undefined : saveRemaining(setting, last);
     const rest = ending ?? (saving && (await saving));
     const outcome = rest ?? last;
     const usage = sumUsage([ending ? undefined : last?.usage, rest?.usage, usageOf(session)]);
@@ -84,11 +84,11 @@ async function callFunction<State>(
   const options = { sendChunk: chunks.send.bind(chunks), abortSignal: scope.signal, ...(context && { context }) };
   let result: AgentResult | undefined;
   let saving: Promise<TurnOutcome> | undefined;
-  let isMoreAsked = false;
-  // A save that is in progress at the abort may succeed: only the store can tell.
+  let hasWaiting = false;
+  // A save that is in progress at the abort may still succeed.
   const untilSaved = async () => {
     saving = commits.saving;
-    isMoreAsked = intake.waiting.length > 0;
+    hasWaiting = intake.waiting.length > 0;
     // An aborted turn ends within microtasks; its end must be reported before the call's.
     await nextMacrotask();
     if (!saving) return;
@@ -107,12 +107,12 @@ async function callFunction<State>(
     if (error instanceof Aborted) {
       const outcome = await saving;
       // The waiting turns were aborted even if the function returned.
-      if (!outcome || isMoreAsked || runner.lastOutcome?.status === 'aborted') return { ending: { status: 'aborted' } };
+      if (!outcome || hasWaiting || runner.lastOutcome?.status === 'aborted') return { ending: { status: 'aborted' } };
       return { result: result ?? replyIn(session), ending: outcome };
     }
     // The first failure counts: a later error of the function follows from the failed turn.
     if (runner.lastOutcome?.status === 'failed') return { ending: runner.lastOutcome };
-    const snapshotId = background.restId() ?? reserveSnapshotId();
+    const snapshotId = background.lastOpenId() ?? reserveSnapshotId();
     if (intake.hasFailedWith(error)) return { ending: commits.refuse(snapshotId, toRuntimeError(error)) };
     return { ending: await commits.fail(snapshotId, toRuntimeError(error)) };
   }
@@ -125,11 +125,12 @@ function replyIn<State>(session: Session<State>): AgentResult {
 }
 
 /** Saves the changes that the function made after its last turn or without a turn; `undefined` when there are none. */
-function saveRest<State>(
+function saveRemaining<State>(
   { commits, background }: TurnSetting<State>,
   last: TurnOutcome | undefined,
 ): Promise<TurnOutcome> | undefined {
-  const restId = background.restId();
-  if ((!commits.isBehind && restId === undefined) || (last && last.status !== 'completed')) return undefined;
-  return commits.complete(restId ?? reserveSnapshotId(), last);
+  const lastOpenId = background.lastOpenId();
+  if ((!commits.hasUnsavedChanges && lastOpenId === undefined) || (last && last.status !== 'completed'))
+    return undefined;
+  return commits.complete(lastOpenId ?? reserveSnapshotId(), last);
 }

@@ -20,7 +20,7 @@ import { toResumption } from '../generate/resume.ts';
 import { doesPassGate, setGate } from '../generate/tool-gate.ts';
 import { toRuntimeError } from '../runtime-error.ts';
 
-/** What the turns of one call of an agent share. */
+/** The parts that all turns of one call of an agent share. */
 export interface TurnSetting<State> {
   agent: AgentDefinition<State>;
   session: Session<State>;

@@ -5,13 +5,13 @@ import type { AbortScope } from '../abort-scope.ts';
 
 const RUNNING_CALL = 'genkitx-agents.queued-call';
 
-/** A call of an agent for whose end later calls on its session wait. */
+/** A call of an agent. Later calls on its session wait until it has ended. */
 export class QueuedCall {
   readonly #turns: KeyQueue;
   readonly #sessionId: string;
   /** The call whose turn makes this one, if it has not ended. */
   readonly #outer: QueuedCall | undefined;
-  #letNext: () => void = () => {};
+  #startNext: () => void = () => {};
   #isOver = false;
 
   constructor(turns: KeyQueue, sessionId: string) {
@@ -23,7 +23,7 @@ export class QueuedCall {
   }
 
   /**
-   * Waits until the session's earlier calls in this process have ended, those in the background too. An abort ends the wait.
+   * Waits until the session's earlier calls in this process have ended, including background runs. An abort ends the wait.
    *
    * @throws `FAILED_PRECONDITION` if one of them makes this call, directly or through other agents: it would wait for itself.
    */
@@ -31,14 +31,14 @@ export class QueuedCall {
     for (let outer = this.#outer; outer; outer = outer.#outer) {
       if (outer.#turns !== this.#turns || outer.#sessionId !== this.#sessionId) continue;
       throw failedPrecondition(
-        `A turn of session ${quote(this.#sessionId)} can't run another turn of it, which would wait for the first to end ` +
-          `(onConflict: 'queue'). Use another sessionId, or a snapshotId to branch.`,
+        `A turn of session ${quote(this.#sessionId)} can't run another turn of the same session: that turn would wait for this one ` +
+          `to end (onConflict: 'queue'). Use another sessionId, or a snapshotId to branch.`,
       );
     }
     const isNext = new Promise<void>((resolve) => {
       void this.#turns.run(this.#sessionId, async () => {
         if (scope.aborted) return;
-        const isOver = new Promise<void>((end) => (this.#letNext = end));
+        const isOver = new Promise<void>((end) => (this.#startNext = end));
         resolve();
         await isOver;
       });
@@ -46,15 +46,15 @@ export class QueuedCall {
     await scope.race(() => isNext);
   }
 
-  /** Calls that `work` makes know that this one waits for them. */
+  /** Runs `work`. Calls that it makes see that this call is running. */
   run<T>(work: () => Promise<T>): Promise<T> {
     return getAsyncContext().run(RUNNING_CALL, this, work);
   }
 
-  /** Lets the next call begin, when `work` has ended if there is any. */
+  /** Waits for `work`, if there is any, then lets the next call begin. */
   async endAfter(work: Promise<unknown> | undefined): Promise<void> {
     await Promise.allSettled([work]);
     this.#isOver = true;
-    this.#letNext();
+    this.#startNext();
   }
 }

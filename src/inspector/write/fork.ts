@@ -2,7 +2,7 @@ import type { ActionContext } from 'genkit';
 import type { AgentInit, AgentInput, AgentOutput } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
 import { definedAgents } from '../../agent/defined-agents.ts';
-import { standInFor } from '../../agent/open/agent-scopes.ts';
+import { callerAs } from '../../agent/open/agent-scopes.ts';
 import { interruptsOf } from '../../client/chat/interrupt.ts';
 import { failedPrecondition, invalidArgument, notFound, quote } from '../../errors.ts';
 import type { ServedAction, ServedAgents } from '../../server/request/routes.ts';
@@ -80,5 +80,5 @@ function contextAs(
 ): ActionContext | undefined {
   const { __registry: registry } = action as { readonly __registry?: Registry };
   const defined = registry && definedAgents(registry).find(({ agent }) => agent.name === name);
-  return defined ? standInFor(defined.agent, context, userId).context : context;
+  return defined ? callerAs(defined.agent, context, userId).context : context;
 }

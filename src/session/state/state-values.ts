@@ -23,7 +23,7 @@ const DEFAULT_LIMITS: Required<StateLimits> = { maxKeyLength: 256, maxValueBytes
  *
  * @throws `INVALID_ARGUMENT`
  */
-export function settleLimits(limits: StateLimits | undefined): Required<StateLimits> {
+export function resolveLimits(limits: StateLimits | undefined): Required<StateLimits> {
   checkOptions('limits', limits, { maxKeyLength: isWhole(1), maxValueBytes: isWhole(1), maxDepth: isWhole(0) });
   return withDefaults(DEFAULT_LIMITS, limits);
 }
@@ -43,7 +43,7 @@ export class StateRules {
     limits: StateLimits | undefined,
     schemas: { readonly [scope in StateKey['scope']]?: MemberSchema | undefined },
   ) {
-    this.limits = settleLimits(limits);
+    this.limits = resolveLimits(limits);
     this.#schemas = {
       session: memberSchemaOf(schemas.session),
       user: memberSchemaOf(schemas.user),

@@ -59,7 +59,7 @@ describe('an init of a call in process', () => {
       expect(AgentInitError.isInstance(error)).toBe(true);
       expect(error).toMatchObject({
         status: 'INVALID_ARGUMENT',
-        message: expect.stringContaining('or left out') as string,
+        message: expect.stringContaining('or omitted') as string,
       });
     }
   });

@@ -75,7 +75,7 @@ const THROWN: [name: string, thrown: unknown, told: object][] = [
         throw new Error('trap');
       },
     }),
-    { status: 'INTERNAL', message: 'The agent threw something that could not be read.' },
+    { status: 'INTERNAL', message: 'The agent threw a value that could not be read.' },
   ],
   [
     'a promise',

@@ -4,7 +4,7 @@ import { capabilitiesOf, changesOf, FOREIGN_CAPABILITIES } from '../../store/con
 import { KeyQueue } from '../../store/parts/key-queue.ts';
 import { checkOptions, isBoolean, isFunction, isTimerMs, isWhole } from '../../store/check-options.ts';
 import { listedStore, type AgentDefinition, type BackgroundSettings } from '../agent-definition.ts';
-import { settleScopes } from '../open/agent-scopes.ts';
+import { resolveScopes } from '../open/agent-scopes.ts';
 import { boundedStore } from '../save/store-calls.ts';
 import type { AgentStateOptions, BackgroundOptions, GenkitOrRegistry } from '../types.ts';
 import { assertNamesAreFree } from '../defined-agents.ts';
@@ -17,7 +17,7 @@ import { defaultsOf } from './runtime-defaults.ts';
  *
  * @throws `INVALID_ARGUMENT` when the configuration contradicts itself.
  */
-export function settleAgent<State>(
+export function resolveAgent<State>(
   ai: GenkitOrRegistry,
   identity: { name: string; description?: string },
   options: AgentStateOptions<State>,
@@ -38,7 +38,7 @@ export function settleAgent<State>(
   }
   const { stateSchema, clientTransform, onAbort = 'discard' } = options;
   const { onConflict = defaults.onConflict, storeTimeoutMs = defaults.storeTimeoutMs ?? 10_000 } = options;
-  const background = settleBackground(name, { ...defaults.background, ...options.background });
+  const background = resolveBackground(name, { ...defaults.background, ...options.background });
   const { appName = defaults.appName, userId = defaults.userId } = options;
   const bounded = store && boundedStore(store, storeTimeoutMs);
   const can = store ? capabilitiesOf(store) : FOREIGN_CAPABILITIES;
@@ -61,7 +61,7 @@ export function settleAgent<State>(
     onAbort,
     onConflict,
     background,
-    scopes: settleScopes(name, { ...options, appName, userId }, store),
+    scopes: resolveScopes(name, { ...options, appName, userId }, store),
     turns: queueOf(store),
     can,
     memory,
@@ -79,7 +79,7 @@ function queueOf(store: object | undefined): KeyQueue {
   return queue;
 }
 
-function settleBackground(name: string, options: BackgroundOptions): BackgroundSettings {
+function resolveBackground(name: string, options: BackgroundOptions): BackgroundSettings {
   checkOptions(`Agent '${name}': background`, options, {
     heartbeatIntervalMs: isTimerMs(1),
     leaseMs: isTimerMs(1),
