@@ -4,7 +4,7 @@ import { quote } from '../errors.ts';
 /** Sessions that are to be summarized after the running turn. */
 const requests = new WeakSet<object>();
 
-/** Notes that the session is to be summarized after the running turn. */
+/** Requests that the session is summarized after the running turn. */
 export function requestCompaction(session: object): void {
   requests.add(session);
 }

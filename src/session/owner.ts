@@ -10,7 +10,7 @@ export interface SessionOwner {
 
 /**
  * The user id that the server has verified, where Genkit's context providers put it. Returned unchecked: the agent and the scopes of a memory
- * refuse an id that is no valid string, because a session without a user is open to all callers.
+ * refuse an id that is not a valid string, because a session without a user is open to all callers.
  */
 export function verifiedUser({ auth }: ActionContext): string | undefined {
   return (auth?.['uid'] as string | null | undefined) ?? undefined;

@@ -15,7 +15,7 @@ export interface RunningWindow {
 /** By session, the windows of the running turn: that of the agent, and those of other model calls in the turn. */
 const windows = new WeakMap<object, Map<object, RunningWindow>>();
 
-/** @param key The same for all model calls through one window: it is noted once. */
+/** @param key The same for all model calls through one window, so that it is added once. */
 export function noteRunningWindow(session: object, key: object, window: RunningWindow): void {
   const noted = windows.get(session) ?? new Map<object, RunningWindow>();
   windows.set(session, noted.set(key, window));

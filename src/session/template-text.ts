@@ -28,88 +28,88 @@ const OPEN_MARKUP = (() => {
   return new RegExp(`<${restOfMarkup}(?=\\{\\{|\\s+\\{\\{~)`, 'g');
 })();
 
-/** The template with breaks after {@link OPEN_MARKUP}. Markup that the author means has `<<<dotprompt:` in one piece. */
+/** The template with breaks after {@link OPEN_MARKUP}. Markup of the author has `<<<dotprompt:` in one piece. */
 function withoutOpenMarkup(source: Source): Source {
   if (typeof source !== 'string') return { ...source, template: withoutOpenMarkup(source.template) as string };
   return source.replace(OPEN_MARKUP, (open) => open + BREAK);
 }
 
 /** The places that need a break: after a `<`, and before a colon, where a value may contribute to the beginning of markup. */
-const RISKS = (() => {
+const BREAK_POSITIONS = (() => {
   const restOfName = Array.from(MARKUP_NAME).reduceRight((rest, letter) => `(?:$|${letter}${rest})`, '');
   const word = MARKUP_NAME.slice(0, -1);
   const endsOfWord = Array.from(word, (_, index) => word.slice(index)).join('|');
   return new RegExp(`(?<=<)(?=${restOfName})|(?<=${word})(?=:|$)|(?<=^(?:${endsOfWord})?)(?=:)`, 'g');
 })();
 
-function toShown(text: string): string {
-  const escaped = text.replace(/[\uFDD0\uFDD1]/g, (own) => ESCAPE + (own === BREAK ? '0' : '1'));
-  return escaped.replace(RISKS, BREAK);
+function escapeText(text: string): string {
+  const withEscapes = text.replace(/[\uFDD0\uFDD1]/g, (own) => ESCAPE + (own === BREAK ? '0' : '1'));
+  return withEscapes.replace(BREAK_POSITIONS, BREAK);
 }
 
-function toMeant(text: string): string {
+function unescapeText(text: string): string {
   return text.replaceAll(BREAK, '').replace(/\uFDD1([01])/g, (_, digit) => (digit === '0' ? BREAK : ESCAPE));
 }
 
-/** Values by their views, and views by their values: one view for each value, because templates compare them. */
-const shownBy = new WeakMap<object, object>();
-const views = new WeakMap<object, object>();
+/** There is one view for each value, because templates compare them. */
+const valueByView = new WeakMap<object, object>();
+const viewByValue = new WeakMap<object, object>();
 
 /** The value for a template: texts with breaks, objects as views. */
-function show(value: unknown): unknown {
-  if (typeof value === 'string') return toShown(value);
-  if (typeof value === 'function') return (...args: unknown[]) => show(Reflect.apply(value, undefined, args));
-  if (typeof value !== 'object' || value === null || shownBy.has(value) || value instanceof Date) return value;
-  let view = views.get(value);
+function escapeValue(value: unknown): unknown {
+  if (typeof value === 'string') return escapeText(value);
+  if (typeof value === 'function') return (...args: unknown[]) => escapeValue(Reflect.apply(value, undefined, args));
+  if (typeof value !== 'object' || value === null || valueByView.has(value) || value instanceof Date) return value;
+  let view = viewByValue.get(value);
   if (!view) {
     view = viewOf(value);
-    views.set(value, view);
-    shownBy.set(view, value);
+    viewByValue.set(value, view);
+    valueByView.set(view, value);
   }
   return view;
 }
 
 /** Makes no copy, because a template shows little of a large state. The proxy target is another object, because the value may be frozen. */
 function viewOf(value: object): object {
-  const keyOf = (key: string | symbol) => (typeof key === 'string' ? toMeant(key) : key);
+  const keyOf = (key: string | symbol) => (typeof key === 'string' ? unescapeText(key) : key);
   const isData = isPlain(value);
   const view: object = new Proxy<object>(Array.isArray(value) ? [] : {}, {
-    get: (_target, shownKey) => {
-      const key = keyOf(shownKey);
-      if (key === Symbol.toPrimitive) return () => shownText();
+    get: (_target, escapedKey) => {
+      const key = keyOf(escapedKey);
+      if (key === Symbol.toPrimitive) return () => escapedText();
       const member: unknown = Reflect.get(value, key);
-      if (typeof member !== 'function') return show(member);
+      if (typeof member !== 'function') return escapeValue(member);
       // Methods of an array see the view; methods of a class instance need the instance itself.
-      return isData && !Object.hasOwn(value, key) ? member : show(member.bind(value));
+      return isData && !Object.hasOwn(value, key) ? member : escapeValue(member.bind(value));
     },
     has: (_target, key) => Reflect.has(value, keyOf(key)),
-    ownKeys: () => Reflect.ownKeys(value).map((key) => (typeof key === 'string' ? toShown(key) : key)),
-    getOwnPropertyDescriptor: (_target, shownKey) => {
-      const key = keyOf(shownKey);
+    ownKeys: () => Reflect.ownKeys(value).map((key) => (typeof key === 'string' ? escapeText(key) : key)),
+    getOwnPropertyDescriptor: (_target, escapedKey) => {
+      const key = keyOf(escapedKey);
       const property = Reflect.getOwnPropertyDescriptor(value, key);
       if (!property) return undefined;
       const { enumerable } = property;
       const isLength = Array.isArray(value) && key === 'length';
-      return { value: show(Reflect.get(value, key)), enumerable, writable: true, configurable: !isLength };
+      return { value: escapeValue(Reflect.get(value, key)), enumerable, writable: true, configurable: !isLength };
     },
     getPrototypeOf: () => Reflect.getPrototypeOf(value),
   });
   // A member may be named `toString` and not be a function.
-  const shownText = (): string => {
+  const escapedText = (): string => {
     if (Array.isArray(value)) return Array.prototype.join.call(view, ',');
-    return isData ? '[object Object]' : toShown((value as { toString(): string }).toString());
+    return isData ? '[object Object]' : escapeText((value as { toString(): string }).toString());
   };
   return view;
 }
 
 /** The rendered value without breaks. */
-function reveal(rendered: unknown): unknown {
-  if (typeof rendered === 'string') return toMeant(rendered);
+function unescapeValue(rendered: unknown): unknown {
+  if (typeof rendered === 'string') return unescapeText(rendered);
   if (typeof rendered !== 'object' || rendered === null) return rendered;
-  const shown = shownBy.get(rendered);
-  if (shown) return shown;
-  if (Array.isArray(rendered)) return rendered.map(reveal);
-  return Object.fromEntries(Object.entries(rendered).map(([name, member]) => [name, reveal(member)]));
+  const value = valueByView.get(rendered);
+  if (value) return value;
+  if (Array.isArray(rendered)) return rendered.map(unescapeValue);
+  return Object.fromEntries(Object.entries(rendered).map(([name, member]) => [name, unescapeValue(member)]));
 }
 
 /** A registered symbol, so that the ES module and the CommonJS copy of the package recognize each other's guard. */
@@ -128,14 +128,14 @@ export function guardTemplates({ dotprompt }: Registry, isGuarded: () => boolean
     const inTurn = await compile(withoutOpenMarkup(source), ...rest);
     const render = async (...[data, options]: Parameters<Template>): Promise<Rendered> => {
       if (!isGuarded()) return template(data, options);
-      const shown = {
+      const escapedData = {
         ...data,
-        input: show(data.input),
-        context: show(data.context),
-        messages: data.messages?.map(show),
+        input: escapeValue(data.input),
+        context: escapeValue(data.context),
+        messages: data.messages?.map(escapeValue),
       } as typeof data;
-      const rendered = await inTurn(shown, options);
-      return { ...rendered, messages: reveal(rendered.messages) as Rendered['messages'] };
+      const rendered = await inTurn(escapedData, options);
+      return { ...rendered, messages: unescapeValue(rendered.messages) as Rendered['messages'] };
     };
     return Object.assign(render, { prompt: template.prompt });
   };

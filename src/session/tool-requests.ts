@@ -19,7 +19,7 @@ export function isInterrupted(message: MessageData): boolean {
   return message.role === 'model' && message.content.some((part) => part.metadata?.['interrupt']);
 }
 
-/** The response in place of one that a tool request did not get: the output of a tool that ran beside a waiting one, or why there is none. */
+/** The response to a tool request that has none: the output of a tool that ran beside a waiting one, or the reason why there is none. */
 export function missingResponse({ toolRequest: { name, ref }, metadata = {} }: ToolRequestPart): ToolResponsePart {
   const reason = metadata['interrupt'] ? 'Waits for the user.' : 'The tool did not answer.';
   const output = Object.hasOwn(metadata, 'pendingOutput') ? metadata['pendingOutput'] : reason;
@@ -27,8 +27,8 @@ export function missingResponse({ toolRequest: { name, ref }, metadata = {} }: T
 }
 
 /**
- * The messages for a model, with a response to each tool request that has none, because the user went on without an answer: most providers
- * refuse a conversation with such a request.
+ * The messages for a model, with a response to each tool request that the user left without an answer. Most providers refuse a conversation
+ * with such a request.
  */
 export function withResponses(messages: MessageData[]): MessageData[] {
   const isOpen = (message: MessageData, i: number) =>
@@ -65,9 +65,9 @@ export interface Before extends Waits {
  * changed.
  */
 export function waitsAfter(before: Before, snapshotId: string, messages: readonly MessageData[] = []): Waits {
-  const { snapshotId: parentId = snapshotId, messages: said = [], waitingSince: origins } = before;
-  if (!origins && !isWaiting(said.at(-1)) && !isWaiting(messages.at(-1))) return {};
-  const earlier = waitingMessages(said).map((message, i) => ({ message, origin: origins?.[i] ?? parentId }));
+  const { snapshotId: parentId = snapshotId, messages: previous = [], waitingSince: origins } = before;
+  if (!origins && !isWaiting(previous.at(-1)) && !isWaiting(messages.at(-1))) return {};
+  const earlier = waitingMessages(previous).map((message, i) => ({ message, origin: origins?.[i] ?? parentId }));
   const waitingSince = waitingMessages(messages).map((message) => {
     const same = earlier.findIndex((each) => jsonEqual(each.message, message));
     return same < 0 ? snapshotId : earlier.splice(same, 1)[0]!.origin;

@@ -3,9 +3,9 @@ import type { OmissionReason } from '../snapshot/context-report.ts';
 
 /** A memory, or a profile, as it is placed in a request. */
 export interface MemoryItem {
-  /** What the model reads. */
+  /** The text for the model. */
   readonly text: string;
-  /** The memory. `undefined`: it is no single memory. */
+  /** The id of the memory. Missing when the item is not a single memory. */
   readonly id?: string;
   /** Its revision. */
   readonly revision?: number;
@@ -15,15 +15,15 @@ export interface MemoryItem {
 export interface MemoryBlock {
   /** A profile, or memories that were found. */
   readonly title: 'profile' | 'memory';
-  /** Where it stands. */
+  /** Its position in the request. */
   readonly place: 'system' | 'before-history' | 'before-prompt';
   /** Best first. */
   readonly items: readonly MemoryItem[];
-  /** Tokens at most. */
+  /** Maximum tokens of the items. */
   readonly maxTokens: number;
-  /** Items that did not fit. */
+  /** Number of items that did not fit. */
   readonly omitted: number;
-  /** Why something is missing. */
+  /** The reasons why items are missing. */
   readonly reasons: readonly OmissionReason[];
 }
 
@@ -31,13 +31,13 @@ export interface MemoryBlock {
 export interface FoundBlocks {
   /** The blocks. */
   readonly blocks: readonly MemoryBlock[];
-  /** Notes that the memories in the blocks are used. Called when they are placed. */
+  /** Records that the memories in the blocks are used. Called when they are placed. */
   readonly noteUse: () => void;
 }
 
 /** A search for memories that began before its turn. */
 export interface StartedSearch {
-  /** What is searched for. */
+  /** The text to search for. */
   readonly text: string;
   /** Never rejects. */
   readonly finding: Promise<FoundBlocks>;
@@ -59,16 +59,16 @@ export interface PlacedCall {
   readonly request: GenerateRequest;
   /** The session's message behind each message of the request; `undefined` for one of the prompt. */
   readonly origins: readonly (MessageData | undefined)[];
-  /** Fires when the turn is aborted. */
+  /** The signal of the turn. */
   readonly abortSignal?: AbortSignal | undefined;
 }
 
-/** The memory of an agent during one turn. What it found serves all model calls of the turn. Its methods never reject. */
+/** The memory of an agent during one turn. It is searched once for all model calls of the turn. Its methods never reject. */
 export interface TurnMemory {
   /** Tools for the model, for one call of `generate`: Genkit registers them for it. */
   tools(): ToolArgument[];
 
-  /** Notes a request before its model call. If it holds tool outputs, what the model then wants remembered is trusted less. */
+  /** Called before each model call. If the request has tool outputs, memories that the model then saves are trusted less. */
   noteRequest(request: GenerateRequest): void;
 
   /** The blocks to place. Called once a turn; resolves within the memory's deadline. */

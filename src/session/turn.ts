@@ -57,7 +57,7 @@ export type TurnOutcome = (
 ) & {
   /** The value of the turn; see {@link TurnResult.output}. */
   readonly output?: unknown;
-  /** The sum of its model calls' usage, as far as the snapshot has it. */
+  /** The sum of its model calls' usage, as its snapshot has it. */
   readonly usage?: GenerationUsage;
 };
 
@@ -70,7 +70,7 @@ export interface SessionRunnerOptions<State = unknown> {
   store?: SessionStore<State>;
   /** The snapshot that the first turn continues from. Default: none. */
   lastSnapshot?: Pick<SessionSnapshot, 'snapshotId'>;
-  /** A turn that throws after this signal fired is aborted, not failed. Default: none. */
+  /** A turn that throws after this signal is aborted counts as aborted, not as failed. Default: none. */
   abortSignal?: AbortSignal;
   /** Called after each turn, including failed and aborted ones. Its errors are ignored. */
   onEndTurn?: (snapshotId?: string, finishReason?: AgentFinishReason) => void;

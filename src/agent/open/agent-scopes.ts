@@ -2,7 +2,7 @@ import type { ActionContext } from 'genkit';
 import type { SessionStore } from 'genkit/beta';
 import { addressTo, failedPrecondition, invalidArgument, quote, StateError } from '../../errors.ts';
 import { verifiedUser, type SessionOwner } from '../../session/owner.ts';
-import { placeState, type StateSetting } from '../../session/state/session-state.ts';
+import { configureState, type StateSetting } from '../../session/state/session-state.ts';
 import type { Session } from '../../session/session.ts';
 import { parseStateKey } from '../../session/state/state-keys.ts';
 import { resolveLimits, StateRules } from '../../session/state/state-values.ts';
@@ -185,7 +185,7 @@ export function placeRecords<State>(
 ): void {
   const { setting, reservesPrefixes } = agent.scopes;
   const open = idsOf(agent, caller).map((id) => [id.scope, { id, record: records?.[id.scope] ?? {} }]);
-  placeState(session, { ...setting, ...Object.fromEntries(open) }, { reservesPrefixes });
+  configureState(session, { ...setting, ...Object.fromEntries(open) }, { reservesPrefixes });
 }
 
 function idsOf<State>({ scopes }: AgentDefinition<State>, { userId }: Caller): readonly ScopeId[] {

@@ -5,7 +5,7 @@ import { assertId } from '../../snapshot/ids.ts';
 import { runStateOf } from '../../snapshot/lease.ts';
 import { toMessage, type SessionEvent } from './session-event.ts';
 import type { SessionOwner } from '../owner.ts';
-import { keeperOf, type SnapshotLog } from './session-log.ts';
+import { ownedByOf, type SnapshotLog } from './session-log.ts';
 import type { SessionEnd } from './session-reader.ts';
 import type { StateDraft } from '../state/state-draft.ts';
 import type { SessionContent, SessionQuery } from './stored-session.ts';
@@ -33,8 +33,8 @@ export function snapshotOf(
   const { sessionId } = query;
   const base = end?.base;
   const before = base?.state?.messages ?? [];
-  const said = event && toMessage(event);
-  const messages = said ? [...before, said] : before;
+  const message = event && toMessage(event);
+  const messages = message ? [...before, message] : before;
   const { content: _content, ...record } = event ?? {};
   const sessionLog: SnapshotLog = {
     owner: checkOwner(query),
@@ -51,11 +51,11 @@ export function snapshotOf(
     updatedAt: createdAt,
     status: 'completed',
     // A session hidden by an agent stays hidden in all later snapshots.
-    ...(end && keeperOf(base ?? end.leaf)),
+    ...(end && ownedByOf(base ?? end.leaf)),
     state: { ...state, sessionId, messages, ...custom },
     sessionLog,
     // A tool request that waits still waits after an event without content.
-    ...(!said && isWaiting(before.at(-1)) && base?.finishReason && { finishReason: base.finishReason }),
+    ...(!message && isWaiting(before.at(-1)) && base?.finishReason && { finishReason: base.finishReason }),
     ...waitsAfter({ snapshotId: base?.snapshotId, messages: before, ...waitsOf(base) }, snapshotId, messages),
   };
   return input;

@@ -58,9 +58,9 @@ const MAX_EVENT_BYTES = 256 * 1024;
 /**
  * A copy of the event with all defaults applied and without `temp:` keys, even invalid ones.
  *
- * @throws StateError for an invalid key or value of the delta, `INVALID_ARGUMENT` for all else.
+ * @throws StateError for an invalid key or value of the delta, `INVALID_ARGUMENT` for any other error.
  */
-export function settleEvent(input: SessionEventInput, rules: StateRules): SessionEvent {
+export function resolveEvent(input: SessionEventInput, rules: StateRules): SessionEvent {
   if (typeof input !== 'object' || input === null) throw invalidArgument('An event must be an object.');
   const { actions: givenActions, ...others } = input;
   const { stateDelta, ...otherActions } = givenActions ?? {};
@@ -75,7 +75,7 @@ export function settleEvent(input: SessionEventInput, rules: StateRules): Sessio
       `An event may take ${MAX_EVENT_BYTES} bytes besides its content and its stateDelta. Put large values there.`,
     );
   }
-  const delta = stateDelta === undefined ? {} : { stateDelta: lasting(stateDelta, rules) };
+  const delta = stateDelta === undefined ? {} : { stateDelta: withoutTemp(stateDelta, rules) };
   const record: EventRecord = { ...bare, actions: { ...bare.actions, ...delta } };
   if (content === undefined) return record;
   assertContent(content);
@@ -106,8 +106,7 @@ function assertContent(content: MessageData): void {
   }
 }
 
-/** A copy of a delta without its `temp:` keys. */
-function lasting(delta: unknown, rules: StateRules): { [key: string]: Json } {
+function withoutTemp(delta: unknown, rules: StateRules): { [key: string]: Json } {
   if (!isPlainObject(delta)) {
     throw invalidArgument("An event's actions.stateDelta must be an object of keys and their new values.");
   }
@@ -145,8 +144,8 @@ export function contentOf(message: MessageData): MessageData {
   return Object.keys(others).length === 0 ? content : { ...content, metadata: others };
 }
 
-/** A message of an agent as an event, or a message whose snapshot was pruned. */
-export function eventOfMessage(message: MessageData, unless: Omit<EventRecord, 'actions'>): SessionEvent {
-  const told = message.metadata?.['event'] as Partial<EventRecord> | undefined;
-  return { ...unless, ...told, content: contentOf(message), actions: {} };
+/** The event of an agent's message, or of a message whose snapshot was pruned. */
+export function eventOfMessage(message: MessageData, defaults: Omit<EventRecord, 'actions'>): SessionEvent {
+  const stored = message.metadata?.['event'] as Partial<EventRecord> | undefined;
+  return { ...defaults, ...stored, content: contentOf(message), actions: {} };
 }

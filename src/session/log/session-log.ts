@@ -20,13 +20,12 @@ export interface SnapshotLog {
   readonly messages?: { readonly count: number; readonly kept: number; readonly added: number };
 }
 
-/** The snapshot's part in the log. */
 export function logOf(snapshot: SnapshotMetadata | SessionSnapshot): SnapshotLog {
   return (snapshot as { sessionLog?: SnapshotLog }).sessionLog ?? {};
 }
 
-/** The name of the agent that hides the snapshot from others; nothing when it is not hidden. */
-export function keeperOf(snapshot: SnapshotMetadata | SessionSnapshot): { ownedBy?: string } {
+/** The name of the agent that hides the snapshot from others; empty when it is not hidden. */
+export function ownedByOf(snapshot: SnapshotMetadata | SessionSnapshot): { ownedBy?: string } {
   const { ownedBy } = snapshot as { ownedBy?: string };
   return ownedBy === undefined ? {} : { ownedBy };
 }
@@ -49,7 +48,8 @@ export function addedTo(
 export type ReadMessages = (snapshot: SnapshotMetadata) => Promise<readonly MessageData[]>;
 
 /**
- * The events of a line of snapshots, the last one first. They are ordered by snapshot, and within a snapshot by message; clocks are not used.
+ * The events of a snapshot and its ancestors, the last one first. They are ordered by snapshot, and within a snapshot by message; clocks are
+ * not used.
  *
  * Messages are read as rarely as possible: a later snapshot that begins with a snapshot's messages already provides them.
  *
@@ -117,7 +117,7 @@ function eventsOf(snapshot: SnapshotMetadata, added: readonly MessageData[]): Se
   );
 }
 
-/** Events before the first remaining snapshot, of which only the messages are known. */
+/** Events whose snapshots were pruned: only their messages remain. */
 function lostEvents(snapshot: SnapshotMetadata, messages: readonly MessageData[]): SessionEvent[] {
   const invocationId = snapshot.parentId ?? snapshot.snapshotId;
   return messages.map((message, i) =>

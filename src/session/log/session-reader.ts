@@ -49,7 +49,7 @@ export class SessionReader {
     while (base && base.status !== 'completed') {
       const { parentId, snapshotId }: SessionSnapshot = base;
       seen.add(snapshotId);
-      if (parentId !== undefined && seen.has(parentId)) throw inCircle(sessionId);
+      if (parentId !== undefined && seen.has(parentId)) throw parentCycle(sessionId);
       base = parentId === undefined ? undefined : await this.#mustGet(parentId, sessionId, context);
     }
     return { leaf, ...(base && { base }) };
@@ -149,7 +149,7 @@ export class SessionReader {
 }
 
 /** Only foreign data can contain a cycle. */
-function inCircle(sessionId: string): Error {
+function parentCycle(sessionId: string): Error {
   return failedPrecondition(`The snapshots of session ${quote(sessionId)} form a cycle of parents.`);
 }
 

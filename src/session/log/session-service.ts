@@ -13,7 +13,7 @@ import {
 import { isAny, checkOptions, isObject, isOneOf } from '../../store/check-options.ts';
 import { assertCapabilities } from '../../store/parts/assert-capabilities.ts';
 import { assertCurrent, checkOwner, snapshotOf } from './next-snapshot.ts';
-import { settleEvent, snapshotIdOf, type SessionEvent, type SessionEventInput } from './session-event.ts';
+import { resolveEvent, snapshotIdOf, type SessionEvent, type SessionEventInput } from './session-event.ts';
 import type { SessionOwner } from '../owner.ts';
 import { timeOf } from './session-log.ts';
 import { SessionReader } from './session-reader.ts';
@@ -60,12 +60,12 @@ export interface StoredSessionInfo extends SessionOwner {
 }
 
 /**
- * Sessions as logs of events over a snapshot store, with the surface of Google's Agent Development Kit. An event is stored as a snapshot, its
+ * Sessions as logs of events over a snapshot store, with the API of Google's Agent Development Kit. An event is stored as a snapshot, its
  * content as a message, its changes as state. So an agent on the same store can continue a session that was created here, and the turns of an
  * agent read as events.
  *
- * A session belongs to a user of an app; other users can't see it. Session ids are unique in the tenant: the second of two users who ask for the
- * same id is refused. So let the service choose ids, or give each user a tenant.
+ * A session belongs to a user of an app; other users can't see it. Session ids are unique in the tenant: an id that another user has is refused.
+ * So let the service choose ids, or give each user a tenant.
  *
  * @example
  * const sessions = new SessionService(new InMemorySessionStore());
@@ -156,7 +156,7 @@ export class SessionService {
 
   /**
    * Appends an event to a session and applies its `stateDelta`, in one commit. The session object is then updated to the state after it,
-   * including the changes of others to `user:` and `app:` keys. Appends to one object run in the order of the calls.
+   * including other callers' changes to `user:` and `app:` keys. Appends to one object run in the order of the calls.
    *
    * @param options.onStale How to handle a session that has changed since it was read. Default: the service's `onStale`.
    * @returns The stored event: with its id and timestamp, without `temp:` keys. When the session already has an event of that id, that
@@ -173,8 +173,8 @@ export class SessionService {
     linkOf(session, this);
     checkOptions('appendEvent', options, { onStale: isOnStale });
     const onStale = options?.onStale ?? this.#onStale;
-    const settled = settleEvent(event, this.#rules);
-    return inTurn(session, () => this.#append(session, settled, onStale));
+    const resolved = resolveEvent(event, this.#rules);
+    return inTurn(session, () => this.#append(session, resolved, onStale));
   }
 
   async #append(session: StoredSession, event: SessionEvent, onStale: OnStale): Promise<SessionEvent> {
@@ -190,13 +190,13 @@ export class SessionService {
         if (!SessionConflictError.isInstance(error)) throw error;
         conflict = error;
       }
-      // The conflicting append may have been of this very event.
+      // The conflicting append may be an earlier attempt with the same event.
       const { query } = linkOf(session, this);
       const snapshotId = snapshotIdOf(session.id, event.id);
       const earlier = await this.#reader.eventOf(snapshotId, query.context);
       if (!earlier && conflict && onStale === 'reject') throw outOfDate(conflict);
       const fresh = await this.#reader.read(query);
-      if (!fresh) throw gone(session.id);
+      if (!fresh) throw sessionNotFound(session.id);
       if (earlier && !(await this.#reader.isInLine(snapshotId, fresh.baseId, query.context))) {
         throw onOtherBranch(session.id, event.id);
       }
@@ -205,11 +205,11 @@ export class SessionService {
     }
   }
 
-  /** Saves an event. Returns the session's new content; nothing when it already has the event. */
+  /** Saves an event. Returns the session's new content; `undefined` when it already has the event. */
   async #appendTo(session: StoredSession, event: SessionEvent): Promise<SessionContent | undefined> {
     const { query, content } = linkOf(session, this);
     const [end, [user, app]] = await Promise.all([this.#reader.find(query), this.#reader.recordsOf(query)]);
-    if (!end) throw gone(session.id);
+    if (!end) throw sessionNotFound(session.id);
     assertCurrent(session.id, content, end);
     const draft = this.#draft(query, { plain: end.base?.state?.custom, user, app }, event.actions.stateDelta ?? {});
     const lastUpdateTime = Math.max(Date.now(), content.lastUpdateTime + 1);
@@ -265,6 +265,6 @@ function onOtherBranch(sessionId: string, eventId: string): GenkitError {
   return addressTo('caller', new GenkitError({ status: 'ALREADY_EXISTS', message }));
 }
 
-function gone(sessionId: string): GenkitError {
+function sessionNotFound(sessionId: string): GenkitError {
   return notFound(`Session ${quote(sessionId)} was not found; it may have been deleted.`);
 }

@@ -35,7 +35,7 @@ interface Link {
   readonly service: object;
   readonly query: SessionQuery;
   content: SessionContent;
-  /** Ends after all appends so far: appends to one object run one after the other. */
+  /** Resolves after all appends so far: appends to one object run one after the other. */
   tail: Promise<unknown>;
 }
 

@@ -1,14 +1,14 @@
 import type { MessageData, Part } from 'genkit';
 import { meter } from './message-log.ts';
 
-/** What ends a line anywhere, in any alphabet. */
+/** All line ends of Unicode. */
 const LINE_END = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/;
 
-/** Tool outputs and inputs are cut to so many characters. */
+/** Maximum characters of a tool's input or output. */
 const MAX_TOOL_CHARACTERS = 2_000;
 const MAX_TEXT_CHARACTERS = 20_000;
 
-/** Unicode tags and the signs that turn the direction of text: a model reads what they hide, and a person does not see it. */
+/** Unicode tags, and signs that change the direction of text. They hide text from a person but not from a model. */
 const HIDDEN = /[\u{E0000}-\u{E007F}\u202A-\u202E\u2066-\u2069]/gu;
 
 /** The text as a person sees it. */
@@ -52,7 +52,7 @@ function shorten(text: string, most: number): string {
   return text.length > most ? `${beginning(text, most)} [${text.length - most} more characters]` : text;
 }
 
-/** The first characters of a text. One that takes two places is not cut in half: no store keeps a half. */
+/** The first characters of a text. Never ends with half of a surrogate pair. */
 export function beginning(text: string, most: number): string {
   return text.slice(0, most).replace(/[\uD800-\uDBFF]$/, '');
 }

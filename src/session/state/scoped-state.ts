@@ -90,7 +90,7 @@ function partsOf(state: object): Parts {
  * - `app:discount`: with the app, for everyone.
  * - `temp:draft`: until the turn ends. It is never stored.
  *
- * A turn sees its own changes at once; others see them when the turn is saved. A turn that fails or is aborted changes nothing. Values are JSON
+ * A turn sees its own changes at once; other turns see them when it is saved. A turn that fails or is aborted changes nothing. Values are JSON
  * and are copied when they are read and written. An invalid key or value is refused by a {@link StateError}, without any change.
  *
  * @example
@@ -267,10 +267,10 @@ export function renewState(state: object, records: { user?: ScopeRecord; app?: S
 export function endScopes(state: object, saved?: readonly ScopeChange[]): void {
   const own = partsOf(state);
   for (const scope of [own.user, own.app]) {
-    if (saved) scope?.settle(saved);
+    if (saved) scope?.markSaved(saved);
     else scope?.drop();
   }
-  // A new map, so that work that still runs with the values of this turn keeps them to itself.
+  // A new map, so that the next turn does not see what late work of this turn sets.
   if (own.ownsTemp) own.temp = new Map();
 }
 
@@ -294,6 +294,6 @@ export function lastingView(state: object): { readonly [key: string]: unknown } 
 /** The state for prompts: a copy of all keys. `undefined` when the custom state is all there is, and when it has no keys. */
 export function promptView(state: ScopedState): { [key: string]: Json } | undefined {
   const { user, app, temp, plain } = partsOf(state);
-  const isMore = user || app || temp.size > 0 || prefixedNames(plain.view).length > 0;
-  return isMore && plain.isMap ? state.toObject() : undefined;
+  const hasMore = user || app || temp.size > 0 || prefixedNames(plain.view).length > 0;
+  return hasMore && plain.isMap ? state.toObject() : undefined;
 }

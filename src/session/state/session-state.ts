@@ -20,7 +20,7 @@ export type StateSetting = Pick<ScopedStateOptions, 'user' | 'app' | 'missing' |
  *
  * @param reservesPrefixes The custom state refuses new members named like keys of other scopes. Default: `true`.
  */
-export function placeState<S>(
+export function configureState<S>(
   session: Session<S>,
   setting: StateSetting,
   { reservesPrefixes = false }: { reservesPrefixes?: boolean } = {},
@@ -34,8 +34,9 @@ export function placeState<S>(
   cell.hasScopes = setting.user !== undefined || setting.app !== undefined;
   cell.guard = guardOf(session, reservesPrefixes);
   cell.open = () => {
-    const isOn = shared && !stateCellOf(shared.outer).isOver && temporaryOf(shared.outer.state) === shared.temp;
-    return { ...setting, ...(isOn && { temp: shared.temp }) };
+    const isStillRunning =
+      shared && !stateCellOf(shared.outer).isOver && temporaryOf(shared.outer.state) === shared.temp;
+    return { ...setting, ...(isStillRunning && { temp: shared.temp }) };
   };
 }
 
@@ -140,7 +141,7 @@ export function renderWith<S, O>(session: Session<S>, render: () => O): O {
 }
 
 /**
- * The session of the turn that runs, with its {@link Session.state}: what `ai.currentSession()` is, typed as this package's.
+ * The session of the running turn: the same object as `ai.currentSession()`, with this package's type.
  *
  * @throws `FAILED_PRECONDITION` outside of an agent of this package.
  * @example
@@ -163,6 +164,6 @@ export function isInTurn(): boolean {
 function runningSession(): Session | undefined {
   const current = getAsyncContext().getStore<Session>(CURRENT_SESSION);
   const session = current && (renderings.get(current)?.session ?? current);
-  // Genkit's own agents keep a different object under that key. A session of this package's other module format is equivalent to one of this.
+  // Genkit's own agents keep a different object under that key. Sessions of this package's two module formats are equivalent.
   return session && 'state' in session && !Object.hasOwn(session, 'state') ? session : undefined;
 }

@@ -22,11 +22,11 @@ export class SharedScope {
   #view: ScopeRecord;
   #operations: Operation[] = [];
   /** The operations of each change that {@link change} returned, and the record after them. */
-  readonly #asked = new WeakMap<
+  readonly #returned = new WeakMap<
     ScopeChange,
     { readonly operations: readonly Operation[]; readonly view: ScopeRecord }
   >();
-  /** The view is also stored in {@link #asked}, so the next change must copy it first. */
+  /** The view is also stored in {@link #returned}, so the next change must copy it first. */
   #isViewKept = false;
 
   /** @param record The record as it was read; taken over without a copy. */
@@ -44,17 +44,17 @@ export class SharedScope {
 
   set(name: string, value: unknown): void {
     const copy = this.#rules.accept({ scope: this.#id.scope, name }, value);
-    this.#forget(name);
-    this.#do({ name, op: 'set', value: copy });
+    this.#dropEarlier(name);
+    this.#apply({ name, op: 'set', value: copy });
   }
 
   update(name: string, update: StateUpdate): void {
-    this.#do({ name, op: 'update', update });
+    this.#apply({ name, op: 'update', update });
   }
 
   delete(name: string): void {
-    this.#forget(name);
-    this.#do({ name, op: 'delete' });
+    this.#dropEarlier(name);
+    this.#apply({ name, op: 'delete' });
   }
 
   /** The change that a save must apply to the record; `undefined` when there is none. Later changes are not included. */
@@ -66,18 +66,18 @@ export class SharedScope {
       return record;
     };
     const scoped: ScopeChange = { id: this.#id, change };
-    this.#asked.set(scoped, { operations, view: this.#view });
+    this.#returned.set(scoped, { operations, view: this.#view });
     this.#isViewKept = true;
     return scoped;
   }
 
   /** Marks changes returned by {@link change} as saved; later changes wait for the next save. */
-  settle(changes: readonly ScopeChange[]): void {
+  markSaved(changes: readonly ScopeChange[]): void {
     for (const change of changes) {
-      const asked = this.#asked.get(change);
-      if (!asked) continue;
-      this.#base = asked.view;
-      const saved = new Set(asked.operations);
+      const returned = this.#returned.get(change);
+      if (!returned) continue;
+      this.#base = returned.view;
+      const saved = new Set(returned.operations);
       this.#operations = this.#operations.filter((operation) => !saved.has(operation));
     }
   }
@@ -94,18 +94,18 @@ export class SharedScope {
     this.#view = record;
     const waiting = this.#operations;
     this.#operations = [];
-    for (const operation of waiting) this.#do(operation);
+    for (const operation of waiting) this.#apply(operation);
   }
 
-  #do(operation: Operation): void {
+  #apply(operation: Operation): void {
     if (this.#view === this.#base || this.#isViewKept) this.#view = copyJson(this.#view);
     this.#isViewKept = false;
     perform(this.#view, operation, this.#id, this.#rules);
     this.#operations.push(operation);
   }
 
-  /** Drops earlier steps of the key, because a set or delete does not depend on them. */
-  #forget(name: string): void {
+  /** Drops earlier operations on the key, because a set or delete does not depend on them. */
+  #dropEarlier(name: string): void {
     this.#operations = this.#operations.filter((operation) => operation.name !== name);
   }
 }

@@ -31,7 +31,7 @@ export function mergedState(parts: StateParts): { [key: string]: Json } {
 }
 
 /**
- * Applies a delta to a state, by the keys' prefixes; `temp:` keys and members that are `undefined` drop.
+ * Applies a delta to a state, by the keys' prefixes. Ignores `temp:` keys and members that are `undefined`.
  *
  * @param owner The owner of the records. Optional: without it, `user:` and `app:` keys are refused.
  * @throws `INVALID_ARGUMENT` for an invalid delta, {@link StateError} for an invalid key or value, `FAILED_PRECONDITION` for a key whose scope
