@@ -55,7 +55,7 @@ function copyOf<T>(owner: string, value: T): T {
     return copyPlain(value, path);
   } catch (cause) {
     const place = path.length > 0 ? `the value at '${shorten(`/${path.join('/')}`)}'` : 'this value';
-    const message = `${owner} can't take ${place}: it cannot be read, contains itself or is a BigInt; hand over plain data.`;
+    const message = `${owner} can't take ${place}: it cannot be read, contains itself or is a BigInt. Pass plain data.`;
     throw new AgentError({ status: 'INVALID_ARGUMENT', message, cause });
   }
 }

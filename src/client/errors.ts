@@ -57,14 +57,14 @@ export class AgentError<State = unknown> extends Error {
 
   /**
    * For a damaged session (status `DATA_LOSS`): the nearest readable snapshot before the damage. Continue the conversation by
-   * `agent.loadChat({ snapshotId })`. Absent when there is none: start a new session.
+   * `agent.loadChat({ snapshotId })`. `undefined` when there is none: start a new session.
    */
   get healthySnapshotId(): string | undefined {
     const { healthySnapshotId } = (this.details ?? {}) as { healthySnapshotId?: unknown };
     return typeof healthySnapshotId === 'string' ? healthySnapshotId : undefined;
   }
 
-  /** Recognises the errors of every copy of the package. */
+  /** Recognizes the errors of every copy of the package. */
   static isInstance(error: unknown): error is AgentError {
     return isKind(error, 'AgentError');
   }
@@ -101,7 +101,7 @@ export function toAgentError(error: unknown): AgentError {
   return AgentError.isInstance(error) ? error : new AgentError({ ...describeError(error), cause: error });
 }
 
-/** Runs `work`; whatever it throws is thrown as an {@link AgentError}. */
+/** Runs `work`; all its errors are thrown as an {@link AgentError}. */
 export async function withAgentErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -116,7 +116,7 @@ export function describeError(error: unknown): ErrorRecord {
     return { status: error.status, message: error.message, details: error.details };
   }
   if (!(error instanceof Error)) {
-    return { status: 'INTERNAL', message: 'The agent threw something that is not an error.', details: error };
+    return { status: 'INTERNAL', message: 'The agent threw a value that is not an error.', details: error };
   }
   // A GenkitError has its status before its message, and details in `detail`. `instanceof` would miss errors of another copy of Genkit.
   const { status, originalMessage, detail } = error as {

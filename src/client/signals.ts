@@ -64,7 +64,7 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 function timedOut(what: string): AgentError {
-  return new AgentError({ status: 'DEADLINE_EXCEEDED', message: `${what} was not done in time.` });
+  return new AgentError({ status: 'DEADLINE_EXCEEDED', message: `${what} timed out.` });
 }
 
 function toCancellation(reason: unknown, what: string): AgentError {

@@ -86,7 +86,7 @@ export interface AgentInterrupt<Input = unknown, Output = unknown, Question exte
   ref?: string;
   /** The tool's input. */
   input: Input;
-  /** The argument of the tool's `interrupt()`: its question to the user. Absent when the tool passed none. */
+  /** The argument of the tool's `interrupt()`: its question to the user. Missing when the tool passed none. */
   question?: Question;
 
   /**
@@ -106,7 +106,7 @@ export interface AgentInterrupt<Input = unknown, Output = unknown, Question exte
 
 /** A completed turn. */
 export interface AgentResponse<State = unknown, O = unknown> {
-  /** The reply; absent when the turn has none. */
+  /** The reply. Missing when the turn has none. */
   readonly message?: MessageData;
   /** The text of the reply. */
   readonly text: string;
@@ -261,7 +261,7 @@ export interface AgentChat<State = unknown, O = unknown> {
    */
   send(input: string | AgentInput, options?: TurnOptions): Promise<AgentResponse<State, O>>;
 
-  /** As {@link AgentChat.send}, with the chunks as they arrive: `for await (const chunk of turn.stream)`. */
+  /** Like {@link AgentChat.send}, with the chunks as they arrive: `for await (const chunk of turn.stream)`. */
   sendStream(input: string | AgentInput, options?: TurnOptions): AgentTurn<State, O>;
 
   /**
@@ -273,7 +273,7 @@ export interface AgentChat<State = unknown, O = unknown> {
    */
   resume(resume: AgentInput['resume'], options?: TurnOptions): Promise<AgentResponse<State, O>>;
 
-  /** As {@link AgentChat.resume}, with the chunks as they arrive. */
+  /** Like {@link AgentChat.resume}, with the chunks as they arrive. */
   resumeStream(resume: AgentInput['resume'], options?: TurnOptions): AgentTurn<State, O>;
 
   /**

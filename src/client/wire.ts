@@ -64,7 +64,7 @@ interface PartExtras {
 
 type NoContents<Kind extends keyof PartContents> = { [K in Exclude<keyof PartContents, Kind>]?: undefined };
 
-/** The members of several types as those of one, so that a value without any of them is refused. */
+/** One object type with the members of several, so that a value without any of them is refused. */
 type Merged<T> = { [K in keyof T]: T[K] };
 
 /** A part with a content of one kind, or of none. */
@@ -118,7 +118,7 @@ export type AgentFinishReason =
   | 'detached'
   | 'failed';
 
-/** The summed usage of model calls: the numbers of Genkit's `GenerationUsage`. A number that no call reported is absent. */
+/** The summed usage of model calls: the numbers of Genkit's `GenerationUsage`. A number that no call reported is missing. */
 export type ModelUsage = {
   [
     Name in
@@ -161,11 +161,11 @@ export interface SessionSnapshot<State = unknown> {
   finishReason?: AgentFinishReason;
   /** The error of a failed turn. */
   error?: AgentOutput['error'];
-  /** The summed usage of the turn's model calls. Absent while it runs, when no call reported any, and in snapshots of Genkit's runtime. */
+  /** The summed usage of the turn's model calls. Missing while it runs, when no call reported any, and in snapshots of Genkit's runtime. */
   usage?: ModelUsage;
-  /** The usage of the session's summaries until this turn. Absent when they used none. */
+  /** The usage of the session's summaries until this turn. Missing when they used none. */
   summaryUsage?: ModelUsage;
-  /** Counts of the content that the turn's last model call got. Absent for an agent without a `context` window. */
+  /** Counts of the content that the turn's last model call got. Missing for an agent without a `context` window. */
   contextReport?: ContextReport;
   /** The state of the conversation here. */
   state?: SessionState<State>;
@@ -212,7 +212,7 @@ export interface AgentOutput<State = unknown> {
   state?: SessionState<State>;
   /** Why the turn ended. */
   finishReason?: AgentFinishReason;
-  /** The summed usage of the turn's model calls. Absent when none reported any, and for a detached turn. */
+  /** The summed usage of the turn's model calls. Missing when none reported any, and for a detached turn. */
   usage?: ModelUsage;
   /** The error of a failed turn. */
   error?: {

@@ -32,7 +32,7 @@ export function agentHandler(
       path: url.pathname,
       query: url.searchParams,
       headers: Object.fromEntries(request.headers),
-      body: request.body ?? nothing(),
+      body: request.body ?? emptyBody(),
       signal: request.signal,
     });
     return toResponse(answer, server.readTimeoutMs);
@@ -45,7 +45,7 @@ function toResponse({ status, headers, body }: Answer, readTimeoutMs: number): R
 
 const encoder = new TextEncoder();
 
-/** The stream fails if data waits and the reader takes nothing for `readTimeoutMs`. */
+/** The stream fails if data waits and the client reads nothing for `readTimeoutMs`. */
 function toReadable(stream: FrameStream, readTimeoutMs: number): ReadableStream<Uint8Array> {
   stream.open();
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -73,9 +73,9 @@ function toReadable(stream: FrameStream, readTimeoutMs: number): ReadableStream<
         stream.cancel();
       },
     },
-    // Takes nothing ahead, so that all unread data is counted in the backlog.
+    // Reads nothing ahead, so that all unread data counts in the backlog.
     { highWaterMark: 0 },
   );
 }
 
-async function* nothing(): AsyncGenerator<Uint8Array> {}
+async function* emptyBody(): AsyncGenerator<Uint8Array> {}

@@ -61,7 +61,7 @@ function mountedIn(agents: ServedAgents, basePath: string, request: IncomingMess
   }
   // Express removes the router's own path from `url`.
   const above = originalUrl.endsWith(url) ? originalUrl.slice(0, originalUrl.length - url.length) : '';
-  return async (asked: Request) => (await mounted.handlerAt(`${above}${basePath}${mounted.path}`))(asked);
+  return async (incoming: Request) => (await mounted.handlerAt(`${above}${basePath}${mounted.path}`))(incoming);
 }
 
 function toCall(request: IncomingMessage & { body?: unknown }, response: ServerResponse): IncomingCall {
@@ -83,7 +83,7 @@ function toCall(request: IncomingMessage & { body?: unknown }, response: ServerR
         Array.isArray(value) ? value.join(', ') : `${value}`,
       ]),
     ),
-    // The end of the iterator must not close the connection: the answer is still to be sent.
+    // The end of the iterator must not close the connection: the answer must still be sent.
     body: request.readableEnded
       ? { parsed: request.body }
       : { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) },
@@ -115,7 +115,7 @@ async function send({ status, headers, body }: Answer, response: ServerResponse,
   } else {
     response.end(body);
   }
-  await taken(response, 'finish', readTimeoutMs);
+  await drained(response, 'finish', readTimeoutMs);
 }
 
 async function sendStream(stream: FrameStream, response: ServerResponse, readTimeoutMs: number): Promise<void> {
@@ -126,7 +126,7 @@ async function sendStream(stream: FrameStream, response: ServerResponse, readTim
   }
   for (let piece = await stream.take(); piece !== undefined; piece = await stream.take()) {
     if (!response.write(piece)) {
-      await taken(response, 'drain', readTimeoutMs);
+      await drained(response, 'drain', readTimeoutMs);
     }
     if (response.destroyed) {
       return;
@@ -135,10 +135,10 @@ async function sendStream(stream: FrameStream, response: ServerResponse, readTim
   response.end();
 }
 
-/** Resolves when the connection has drained or closed. A connection that takes nothing for `timeoutMs` is closed. */
-function taken(response: ServerResponse, event: 'drain' | 'finish', timeoutMs: number): Promise<void> {
+/** Resolves when the connection has drained or closed. A connection that does not drain within `timeoutMs` is closed. */
+function drained(response: ServerResponse, event: 'drain' | 'finish', timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
-    // If it closed before, no event comes.
+    // If it has closed before, no event follows.
     if (response.destroyed) {
       resolve();
       return;

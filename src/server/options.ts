@@ -47,7 +47,7 @@ export interface AgentServerOptions {
   timeoutMs?: number;
   /**
    * How many unread characters all answers together may buffer. Above it, slow clients are ended, in order of their backlog times the time
-   * since they took something: a client gets `RESOURCE_EXHAUSTED`, or in the middle of a long frame its connection is closed. Its turn is
+   * since they last read: a client gets `RESOURCE_EXHAUSTED`, or in the middle of a long frame its connection is closed. Its turn is
    * treated as after a disconnect: it is aborted, or with a `streamManager` kept until the client reconnects. Default: 16,777,216, about 16
    * MB of memory, or 32 MB of text that is not Latin.
    */

@@ -15,11 +15,11 @@ export interface ActionCall {
   body: CallBody;
   context: ActionContext;
   wantsStream: boolean;
-  /** Aborts when the client disconnects. */
+  /** Aborted when the client disconnects. */
   signal: AbortSignal;
   timeoutMs: number | undefined;
   backlog: Backlog;
-  /** Aborts when the server shuts down. */
+  /** Aborted when the server shuts down. */
   stopSignal: AbortSignal | undefined;
   starts: TurnStarts;
   /** Keeps the streams of turns. Without it a stream ends with its connection. */
@@ -61,13 +61,13 @@ export async function runAction(call: ActionCall): Promise<Answer> {
 
 async function answerAsStream(call: ActionCall): Promise<Answer> {
   const stop = new AbortController();
-  const asker = { agent: call.route.agent, context: call.context };
-  const kept = call.route.kind === 'turn' ? await call.turns?.open(asker, () => stop.abort()) : undefined;
+  const caller = { agent: call.route.agent, context: call.context };
+  const kept = call.route.kind === 'turn' ? await call.turns?.open(caller, () => stop.abort()) : undefined;
   // A client without the id cannot reconnect.
-  let comesBack = false;
+  let canReconnect = false;
   let hasEnded = false;
   const onGone = () => {
-    if (kept && comesBack) {
+    if (kept && canReconnect) {
       kept.leave();
     } else if (!hasEnded) {
       stop.abort(call.signal.reason);
@@ -75,7 +75,7 @@ async function answerAsStream(call: ActionCall): Promise<Answer> {
   };
   const stream = new FrameStream({
     backlog: call.backlog,
-    tooSlowFrame: () => (kept && comesBack ? undefined : frames.error(toSafeError(tooSlow()))),
+    tooSlowFrame: () => (kept && canReconnect ? undefined : frames.error(toSafeError(tooSlow()))),
     onGone,
   });
   let sendsChunks = false;
@@ -93,17 +93,17 @@ async function answerAsStream(call: ActionCall): Promise<Answer> {
     hasEnded = true;
   });
   void run.then((ended) => finish(ended, stream, kept));
-  const outcome = await Promise.race([firstChunk, run, ...(kept ? [soon(run)] : [])]);
+  const outcome = await Promise.race([firstChunk, run, ...(kept ? [headDeadline(run)] : [])]);
   if (outcome?.error && !sendsChunks) {
     stream.cancel();
     return answerAsJson(outcome);
   }
-  comesBack = true;
+  canReconnect = true;
   return streamAnswer(stream, kept && { [STREAM_ID_HEADER]: kept.id });
 }
 
 /** Resolves after {@link HEAD_WITHIN_MS}; never resolves if the run ends before. */
-function soon(run: Promise<unknown>): Promise<undefined> {
+function headDeadline(run: Promise<unknown>): Promise<undefined> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(undefined), HEAD_WITHIN_MS);
     void run.then(() => clearTimeout(timer));
@@ -128,7 +128,7 @@ function lastFrame({ result, error }: Outcome): string {
   }
 }
 
-/** Runs the action until it ends or its time limit is reached. Does not reject. */
+/** Runs the action until it ends or its time limit is reached. Never rejects. */
 async function runWithin(
   call: ActionCall,
   { stop, onGone }: { stop: AbortController; onGone: () => void },
@@ -136,7 +136,7 @@ async function runWithin(
 ): Promise<Outcome> {
   const { signal, stopSignal, timeoutMs } = call;
   signal.addEventListener('abort', onGone, { once: true });
-  // Stops all turns, also those whose clients could reconnect.
+  // Stops all turns, including those whose clients could reconnect.
   const onStop = () => stop.abort(stopSignal?.reason);
   stopSignal?.addEventListener('abort', onStop, { once: true });
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -181,7 +181,7 @@ async function run(call: ActionCall, abortSignal: AbortSignal, onChunk?: OnChunk
     const init = route.kind === 'turn' ? { init: body.init as AgentInit } : {};
     const { result, telemetry } = await route.action.run(body.data, { context, abortSignal, onChunk, ...init });
     return {
-      ...judge(call, result),
+      ...outcomeOf(call, result),
       headers: { 'x-genkit-trace-id': telemetry.traceId, 'x-genkit-span-id': telemetry.spanId },
     };
   } catch (error) {
@@ -195,15 +195,15 @@ function failure({ body }: ActionCall, thrown: unknown): Outcome {
 }
 
 /** Results can contain errors too: the output of a failed turn, and its snapshot. */
-function judge({ route, body }: ActionCall, result: unknown): Outcome {
-  const { error: inside, finishReason } = (result ?? {}) as { error?: unknown; finishReason?: unknown };
+function outcomeOf({ route, body }: ActionCall, result: unknown): Outcome {
+  const { error: found, finishReason } = (result ?? {}) as { error?: unknown; finishReason?: unknown };
   const failed = route.kind === 'turn' && finishReason === 'failed';
-  if (!failed && inside === undefined) {
+  if (!failed && found === undefined) {
     return { result, httpStatus: 200 };
   }
-  const error = toSafeError(inside, body.text);
-  const shown = { ...(result as object), error };
+  const error = toSafeError(found, body.text);
+  const safe = { ...(result as object), error };
   return failed
-    ? { result: shown, error, httpStatus: httpStatusOfError(inside, error) }
-    : { result: shown, httpStatus: 200 };
+    ? { result: safe, error, httpStatus: httpStatusOfError(found, error) }
+    : { result: safe, httpStatus: 200 };
 }

@@ -5,29 +5,29 @@ import { Backlog, FrameStream, PIECE_CHARS } from './answer/frame-stream.ts';
 import { readOptions, type AgentServerOptions } from './options.ts';
 import { readBody, type CallBody } from './request/read-body.ts';
 import { Refusal, shuttingDown } from './answer/refusal.ts';
-import { ResumableTurns, STREAM_ID_HEADER, type StreamAsker } from './answer/resumable-turns.ts';
+import { ResumableTurns, STREAM_ID_HEADER, type StreamCaller } from './answer/resumable-turns.ts';
 import { TurnStarts } from './request/turn-starts.ts';
-import { layRoutes, noSuchPath, type FindRoute, type Route, type ServedAgents } from './request/routes.ts';
+import { createRouteFinder, noSuchPath, type FindRoute, type Route, type ServedAgents } from './request/routes.ts';
 import { runAction } from './run-action.ts';
 import { httpStatusOfError, toSafeError } from './answer/error-for-caller.ts';
 import { validateBody } from './request/validate.ts';
 
 /** Serves agents, independent of the HTTP server. */
 export interface AgentServer {
-  /** Whether an agent is served at the path. Does not reject. */
+  /** Whether an agent is served at the path. Never rejects. */
   knows(path: string): Promise<boolean>;
-  /** Answers a request. Does not reject. */
+  /** Answers a request. Never rejects. */
   serve(call: IncomingCall): Promise<Answer>;
   /** How long a client may stop reading its answer, in ms. */
   readonly readTimeoutMs: number;
-  /** Where the agents are served. */
+  /** The path under which the agents are served. */
   readonly basePath: string;
 }
 
 /** @throws `INVALID_ARGUMENT` when the options or the agents are invalid. */
 export function createAgentServer(agents: ServedAgents, options: AgentServerOptions): AgentServer {
   const settings = readOptions(options);
-  const findRoute = layRoutes(agents, settings.basePath);
+  const findRoute = createRouteFinder(agents, settings.basePath);
   const backlog = new Backlog(settings.maxUnreadChars);
   const starts = new TurnStarts();
   const turns = settings.resumable && new ResumableTurns(settings.resumable, { ...settings, backlog });
@@ -44,21 +44,21 @@ export function createAgentServer(agents: ServedAgents, options: AgentServerOpti
       }
       const context = await authenticate(call, settings, body);
       body ??= await readBody(call, settings);
-      const asker = { agent: route.agent, context };
+      const caller = { agent: route.agent, context };
       const streamId = call.headers[STREAM_ID_HEADER];
       if (route.kind === 'turn' && wantsStream(call) && streamId) {
         // Never runs the turn again, even if no streams are kept: it has already run.
-        return (await turns?.resume(streamId, asker, call.signal)) ?? noStreamAnswer();
+        return (await turns?.resume(streamId, caller, call.signal)) ?? noStreamAnswer();
       }
       const streamToAbort = route.kind === 'abort' ? readStreamId(body.data) : undefined;
       if (streamToAbort !== undefined) {
-        return await abortStream(turns, streamToAbort, asker);
+        return await abortStream(turns, streamToAbort, caller);
       }
       validateBody(route, body);
       const { signal } = call;
       const { timeoutMs, stopSignal } = settings;
-      const asked = { route, body, context, wantsStream: wantsStream(call), signal };
-      return await runAction({ ...asked, timeoutMs, stopSignal, backlog, starts, turns });
+      const request = { route, body, context, wantsStream: wantsStream(call), signal };
+      return await runAction({ ...request, timeoutMs, stopSignal, backlog, starts, turns });
     } catch (error) {
       return answerError(error, body?.text);
     }
@@ -108,8 +108,8 @@ function readStreamId(data: unknown): string | undefined {
 }
 
 /** Aborts a turn by its stream's id: it may be running without a connection. */
-async function abortStream(turns: ResumableTurns | undefined, streamId: string, asker: StreamAsker): Promise<Answer> {
-  if (!(await turns?.abort(streamId, asker))) {
+async function abortStream(turns: ResumableTurns | undefined, streamId: string, caller: StreamCaller): Promise<Answer> {
+  if (!(await turns?.abort(streamId, caller))) {
     throw new Refusal(404, 'NOT_FOUND', 'No turn with this stream is running here.');
   }
   return jsonAnswer(200, { result: { streamId, status: 'pending' } });

@@ -48,14 +48,14 @@ export function createAgentApi<State = unknown, O = unknown>(transport: AgentTra
     waitForSnapshot: (snapshotId, { metadataOnly, ...limits } = {}) =>
       withLimits(limits, `Waiting for the snapshot ${snapshotId}`, async (abortSignal) => {
         for (;;) {
-          const asked = performance.now();
+          const start = performance.now();
           const read = { abortSignal, metadataOnly, waitMs: LONG_POLL_MS };
           const snapshot = await mustGetSnapshot<State>(transport, { snapshotId }, read);
           if (snapshot.status !== 'pending') {
             return snapshot;
           }
           // Some servers do not wait; these must not be polled without a pause.
-          await pause(Math.max(0, PAUSE_MS - (performance.now() - asked)), abortSignal);
+          await pause(Math.max(0, PAUSE_MS - (performance.now() - start)), abortSignal);
         }
       }),
 

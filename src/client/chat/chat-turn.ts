@@ -28,7 +28,7 @@ export interface ChatTurnSetting<State> {
 }
 
 /**
- * A running turn. It takes each chunk as it arrives: the response settles and the conversation advances even if {@link stream} is not read.
+ * A running turn. It reads each chunk as it arrives: the response settles and the conversation changes even if {@link stream} is not read.
  * `stream` can be read at any time, from the beginning.
  */
 export class Turn<State, O = unknown> implements AgentTurn<State, O> {
@@ -41,13 +41,13 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
   /** The id of the kept stream, once it is known. */
   #streamId: string | undefined;
   /** The model's text so far: in this turn, and in its current message. */
-  #said = { turn: '', reply: '' };
+  #text = { turn: '', reply: '' };
   /** The index of the model's current message in the turn. */
   #index: number | undefined;
   /** The error of an invalid chunk; the turn fails with it at its end. */
-  #unreadable: AgentError | undefined;
+  #chunkError: AgentError | undefined;
   /** The error of a custom state patch that did not apply; later patches are then ignored. */
-  #misfit: unknown;
+  #patchError: unknown;
 
   constructor(setting: ChatTurnSetting<State>) {
     this.#conversation = setting.conversation;
@@ -64,8 +64,8 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
   }
 
   async stop(): Promise<void> {
-    const isAsked = this.#streamId !== undefined && (await this.#transport.stopTurn?.(this.#streamId));
-    if (!isAsked) {
+    const isStopping = this.#streamId !== undefined && (await this.#transport.stopTurn?.(this.#streamId));
+    if (!isStopping) {
       this.abort();
     }
   }
@@ -77,8 +77,8 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
     let cause: unknown;
     try {
       unfollow = followSignal(setting.options.abortSignal, this.#controller);
-      if (this.#conversation.isBehind) {
-        await this.#conversation.catchUp(setting.transport, this.#controller.signal);
+      if (this.#conversation.isStale) {
+        await this.#conversation.refresh(setting.transport, this.#controller.signal);
         before = this.#conversation.turnStart();
       }
       const init = this.#conversation.nextInit();
@@ -86,8 +86,8 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
       const { signal: abortSignal } = this.#controller;
       abortSignal.throwIfAborted();
       output = (await this.#callAgent(setting, init)) as AgentOutput<State>;
-      if (this.#unreadable) {
-        throw this.#unreadable;
+      if (this.#chunkError) {
+        throw this.#chunkError;
       }
     } catch (error) {
       output = this.#outputWithout(error);
@@ -96,11 +96,11 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
       unfollow();
     }
     try {
-      this.#conversation.settle(output, before);
+      this.#conversation.end(output, before);
     } finally {
       setting.onEnd();
     }
-    return this.#judge(output, cause);
+    return this.#toResponse(output, cause);
   }
 
   #callAgent({ transport, input, options, streamId }: ChatTurnSetting<State>, init: AgentInit): Promise<AgentOutput> {
@@ -124,11 +124,11 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
 
   /** Never throws, because the transport calls it; in process even during the agent's work. */
   readonly #onChunk = (raw: AgentStreamChunk): void => {
-    if (this.#unreadable) {
+    if (this.#chunkError) {
       return;
     }
     try {
-      const { turn, reply } = this.#said;
+      const { turn, reply } = this.#text;
       const index = raw.modelChunk?.index ?? this.#index;
       const chunk = new TurnChunk<State, O>(
         raw,
@@ -136,23 +136,23 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
         this.#change(raw),
       );
       this.#index = index;
-      this.#said = { turn: chunk.accumulatedText, reply: chunk.replyText };
+      this.#text = { turn: chunk.accumulatedText, reply: chunk.replyText };
       this.#chunks.push(chunk);
     } catch (cause) {
-      this.#unreadable = new AgentError({ status: 'UNKNOWN', message: 'A chunk of the turn has a wrong form.', cause });
+      this.#chunkError = new AgentError({ status: 'UNKNOWN', message: 'A chunk of the turn is invalid.', cause });
     }
   };
 
   /** The custom state after the chunk; `undefined` when the chunk does not change it. */
   #change({ customPatch }: AgentStreamChunk): State | undefined {
-    if (!customPatch || this.#misfit !== undefined) {
+    if (!customPatch || this.#patchError !== undefined) {
       return undefined;
     }
     try {
       this.#conversation.change(customPatch);
       return this.#conversation.custom;
     } catch (error) {
-      this.#misfit = error;
+      this.#patchError = error;
       return undefined;
     }
   }
@@ -161,12 +161,12 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
   #outputWithout(error: unknown): AgentOutput<State> {
     const { signal } = this.#controller;
     const failure = describeError(signal.aborted ? signal.reason : error);
-    const wanted = signal.aborted && failure.status !== 'DEADLINE_EXCEEDED';
-    return wanted ? { finishReason: 'aborted' } : { finishReason: 'failed', error: failure };
+    const isIntended = signal.aborted && failure.status !== 'DEADLINE_EXCEEDED';
+    return isIntended ? { finishReason: 'aborted' } : { finishReason: 'failed', error: failure };
   }
 
   /** The response of a completed turn; throws for any other. */
-  #judge(output: AgentOutput<State>, cause: unknown): TurnResponse<State, O> {
+  #toResponse(output: AgentOutput<State>, cause: unknown): TurnResponse<State, O> {
     const response = new TurnResponse<State, O>(output, this.#conversation);
     const { snapshotId } = this.#conversation;
     if (output.finishReason === 'failed') {
@@ -174,14 +174,14 @@ export class Turn<State, O = unknown> implements AgentTurn<State, O> {
       const thrown = cause ?? causeOf(output.error);
       throw new AgentError<State>({ ...failure, state: response.state, snapshotId, response, cause: thrown });
     }
-    if (this.#misfit !== undefined) {
+    if (this.#patchError !== undefined) {
       throw new AgentError<State>({
         status: 'DATA_LOSS',
-        message: 'The turn completed, but a change of its state does not fit. Load the chat again.',
+        message: 'The turn completed, but a patch of its state failed. Load the chat again.',
         state: response.state,
         snapshotId,
         response,
-        cause: this.#misfit,
+        cause: this.#patchError,
       });
     }
     return response;

@@ -114,7 +114,7 @@ export class Chat<State, O = unknown> implements AgentChat<State, O> {
     if (response.snapshotId === undefined) {
       throw new AgentError<State>({
         status: 'FAILED_PRECONDITION',
-        message: 'The agent returned no snapshot: only one with a store runs turns in the background.',
+        message: 'The agent returned no snapshot. Only agents with a store run turns in the background.',
         response,
       });
     }

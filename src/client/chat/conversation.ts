@@ -1,4 +1,4 @@
-import { changed } from '../apply-unchecked.ts';
+import { patched } from '../apply-unchecked.ts';
 import { putByName } from '../../json/named-list.ts';
 import { AgentError } from '../errors.ts';
 import { withoutValue } from './parts.ts';
@@ -16,7 +16,7 @@ import type {
 
 type Patch = NonNullable<AgentStreamChunk['customPatch']>;
 
-/** The conversation before a turn; a failed turn restores it. */
+/** The conversation before a turn. It is restored when the turn fails. */
 interface TurnStart<State> {
   snapshotId: string | undefined;
   messages: MessageData[];
@@ -35,22 +35,22 @@ export class Conversation<State> {
   custom: State | undefined;
 
   /** The `init` of the caller. */
-  readonly #opening: AgentInit<State>;
+  readonly #init: AgentInit<State>;
   readonly #stateManagement: 'server' | 'client' | undefined;
-  /** An output has named the current snapshot or state, so `#opening` is not used any more. */
-  #underWay = false;
+  /** An output has named the current snapshot or state, so `#init` is not used any more. */
+  #hasBegun = false;
   /** The whole state from an agent without a store, for the next turn. Never built from patches. */
   #clientState: SessionState<State> | undefined;
   /** The conversation before the turn that now runs in the background. */
   #beforeDetached: TurnStart<State> | undefined;
 
-  constructor(opening: AgentInit<State> = {}, stateManagement?: 'server' | 'client') {
-    this.#opening = opening;
+  constructor(init: AgentInit<State> = {}, stateManagement?: 'server' | 'client') {
+    this.#init = init;
     this.#stateManagement = stateManagement;
-    this.snapshotId = opening.snapshotId;
-    this.sessionId = opening.sessionId;
-    if (opening.state) {
-      this.#show(opening.state);
+    this.snapshotId = init.snapshotId;
+    this.sessionId = init.sessionId;
+    if (init.state) {
+      this.#show(init.state);
     }
   }
 
@@ -64,8 +64,8 @@ export class Conversation<State> {
 
   /** The `init` of the next turn. */
   nextInit(): AgentInit<State> {
-    if (!this.#underWay) {
-      return this.#opening;
+    if (!this.#hasBegun) {
+      return this.#init;
     }
     if (this.snapshotId !== undefined) {
       return { snapshotId: this.snapshotId };
@@ -77,10 +77,10 @@ export class Conversation<State> {
     if (this.sessionId !== undefined && this.#stateManagement !== 'client') {
       return { sessionId: this.sessionId };
     }
-    return this.#opening;
+    return this.#init;
   }
 
-  /** The current conversation, for {@link settle}. */
+  /** The current conversation, for {@link end}. */
   turnStart(): TurnStart<State> {
     const { snapshotId, messages, artifacts, custom } = this;
     return { snapshotId, messages, artifacts, custom };
@@ -93,8 +93,8 @@ export class Conversation<State> {
     }
   }
 
-  /** A turn was sent to the background; {@link catchUp} reads its outcome. */
-  get isBehind(): boolean {
+  /** A turn was sent to the background; {@link refresh} reads its outcome. */
+  get isStale(): boolean {
     return this.#beforeDetached !== undefined;
   }
 
@@ -105,14 +105,14 @@ export class Conversation<State> {
    */
   change(patch: Patch): void {
     const [first] = patch;
-    // An emptied state: JSON drops the `undefined` value of its patch.
-    const emptied = patch.length === 1 && first?.op === 'replace' && first.path === '' && first.value === undefined;
-    this.custom = emptied ? undefined : changed(this.custom, patch);
+    // The state is removed: JSON drops the `undefined` value of the patch.
+    const isRemoved = patch.length === 1 && first?.op === 'replace' && first.path === '' && first.value === undefined;
+    this.custom = isRemoved ? undefined : patched(this.custom, patch);
   }
 
   /** A turn ended. */
-  settle(output: AgentOutput<State>, before: TurnStart<State>): void {
-    this.#underWay ||= (output.snapshotId ?? output.sessionId ?? output.state) !== undefined;
+  end(output: AgentOutput<State>, before: TurnStart<State>): void {
+    this.#hasBegun ||= (output.snapshotId ?? output.sessionId ?? output.state) !== undefined;
     this.snapshotId = output.snapshotId ?? this.snapshotId;
     this.sessionId = output.sessionId ?? this.sessionId;
     if (output.finishReason === 'detached') {
@@ -121,7 +121,7 @@ export class Conversation<State> {
     const isDropped = output.finishReason === 'aborted' && this.snapshotId === before.snapshotId;
     if (output.finishReason === 'failed' || isDropped) {
       // The turn failed: neither its message nor its changes belong to the conversation.
-      this.#goBack(before);
+      this.#restore(before);
     } else {
       this.messages = output.message ? [...this.messages, withoutValue(output.message)] : this.messages;
       this.artifacts = [...this.artifacts];
@@ -138,7 +138,7 @@ export class Conversation<State> {
    *
    * @throws AgentError `FAILED_PRECONDITION` while it is running.
    */
-  async catchUp(transport: AgentTransport, abortSignal: AbortSignal): Promise<void> {
+  async refresh(transport: AgentTransport, abortSignal: AbortSignal): Promise<void> {
     const before = this.#beforeDetached;
     const { snapshotId } = this;
     if (before === undefined || snapshotId === undefined) {
@@ -160,10 +160,10 @@ export class Conversation<State> {
     }
     this.sessionId ??= snapshot?.sessionId ?? snapshot?.state?.sessionId;
     this.snapshotId = before.snapshotId;
-    this.#goBack(before);
+    this.#restore(before);
   }
 
-  #goBack({ messages, artifacts, custom }: TurnStart<State>): void {
+  #restore({ messages, artifacts, custom }: TurnStart<State>): void {
     this.messages = messages;
     this.artifacts = artifacts;
     this.custom = custom;

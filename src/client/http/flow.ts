@@ -50,7 +50,7 @@ export async function runFlow<O = unknown, Init = unknown>(options: RunFlowOptio
 }
 
 /**
- * As {@link runFlow}, with the chunks as they arrive. Errors are thrown by `output` and by `stream`.
+ * Like {@link runFlow}, with the chunks as they arrive. Errors are thrown by `output` and by `stream`.
  *
  * @throws AgentError `INVALID_ARGUMENT` for an unknown or invalid option.
  * @example

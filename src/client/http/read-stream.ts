@@ -14,11 +14,10 @@ const CHARS_OF_A_LINE = 64;
 
 /**
  * Reads server-sent events, and yields the text of each event that has one. Network chunks may cut characters and lines anywhere. An event
- * that the end of the stream cuts off is yielded, too, for the caller to judge; a character that is cut off becomes U+FFFD.
+ * that the end of the stream cuts off is yielded, too; the caller must check it. A character that is cut off becomes U+FFFD.
  *
- * @throws AgentError `DATA_LOSS` when the bytes are not UTF-8, `RESOURCE_EXHAUSTED` for an event longer than `maxChars`; for an error of
- *   the
- *   body's reader, as {@link reachable}.
+ * @throws AgentError `DATA_LOSS` when the bytes are not UTF-8, `RESOURCE_EXHAUSTED` for an event longer than `maxChars`; for an
+ *   error of the body's reader, as {@link reachable}.
  */
 export async function* readEvents(body: Body, maxChars = MAX_FRAME_CHARS): AsyncGenerator<string, void, undefined> {
   let texts: string[] = [];

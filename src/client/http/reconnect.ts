@@ -27,7 +27,7 @@ export function readPolicy(options: ReconnectOptions | false = {}): ReconnectPol
   const { attempts = 6, delayMs = 250, maxDelayMs = 8000 } = given;
   for (const [name, value] of Object.entries({ attempts, delayMs, maxDelayMs })) {
     if (!(value >= 0)) {
-      throw invalid(`reconnect.${name} must be a number from 0.`);
+      throw invalid(`reconnect.${name} must be 0 or more.`);
     }
   }
   assertDelay('reconnect.maxDelayMs', maxDelayMs);

@@ -127,7 +127,7 @@ class HttpTransport implements AgentTransport {
     }
   }
 
-  /** A kept turn continues when its connection closes, so the server must be told to abort it. Genkit's server does not support this. */
+  /** A kept turn continues when its connection closes, so the abort is sent to the server. Genkit's server does not support this. */
   async stopTurn(streamId: string): Promise<boolean> {
     try {
       const response = await this.#post({ url: this.#abortUrl, body: { data: { streamId } } });
@@ -144,9 +144,9 @@ class HttpTransport implements AgentTransport {
   ): Promise<SessionSnapshot | undefined> {
     try {
       const data = { ...lookup, metadataOnly: metadataOnly || undefined, waitMs };
-      return await this.#ask(this.#getSnapshotUrl, data, isSnapshot, abortSignal);
+      return await this.#request(this.#getSnapshotUrl, data, isSnapshot, abortSignal);
     } catch (error) {
-      if (saysNoSuchSnapshot(error)) {
+      if (isSnapshotMissing(error)) {
         return undefined;
       }
       throw error;
@@ -157,12 +157,12 @@ class HttpTransport implements AgentTransport {
     snapshotId: string,
     { abortSignal }: { abortSignal?: AbortSignal } = {},
   ): Promise<SnapshotStatus | undefined> {
-    const result = await this.#ask(this.#abortUrl, { snapshotId }, isAborted, abortSignal);
+    const result = await this.#request(this.#abortUrl, { snapshotId }, isAborted, abortSignal);
     return result?.status ?? undefined;
   }
 
   /** Sends a request whose response is one JSON document. */
-  async #ask<T>(
+  async #request<T>(
     url: string,
     data: object,
     check: (result: unknown) => result is T,
@@ -175,15 +175,15 @@ class HttpTransport implements AgentTransport {
   /** @param guard Converts the errors of the `headers` function. */
   async #post({ headers: more, ...call }: PostRequest, guard: typeof reachable = (work) => work()): Promise<Response> {
     const { headers, fetch } = this.#options;
-    // A token may come over the same network, or never.
-    const ask = async () => (typeof headers === 'function' ? headers() : headers);
-    const own = await withLimits(call, 'The request', () => guard(ask));
+    // A function that requests a token may never resolve, so the limits of the call apply to it.
+    const getHeaders = async () => (typeof headers === 'function' ? headers() : headers);
+    const own = await withLimits(call, 'The request', () => guard(getHeaders));
     return post({ ...call, headers: { ...own, ...more }, fetch });
   }
 }
 
 /** `NOT_FOUND` from a URL without an agent is an error, not a missing snapshot. */
-function saysNoSuchSnapshot(error: unknown): boolean {
+function isSnapshotMissing(error: unknown): boolean {
   if (!AgentError.isInstance(error) || error.status !== 'NOT_FOUND') {
     return false;
   }

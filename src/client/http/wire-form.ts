@@ -32,7 +32,7 @@ export function isAborted(value: unknown): value is { status?: SnapshotStatus } 
 
 function hasForm(value: unknown, members: Record<string, Check>): boolean {
   return (
-    isMembers(value) && Object.entries(members).every(([name, isRight]) => value[name] == null || isRight(value[name]))
+    isMembers(value) && Object.entries(members).every(([name, check]) => value[name] == null || check(value[name]))
   );
 }
 

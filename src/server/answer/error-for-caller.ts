@@ -13,9 +13,10 @@ export interface SafeError {
 }
 
 /**
- * The statuses of errors that the caller can act on. The messages of all other errors, about the server's inside, become a fixed sentence.
+ * The statuses of errors that the caller can act on. The messages of all other errors describe server internals, so a fixed
+ * sentence replaces them.
  */
-const CALLERS_BUSINESS: ReadonlySet<ErrorStatus> = new Set<ErrorStatus>([
+const CALLER_STATUSES: ReadonlySet<ErrorStatus> = new Set<ErrorStatus>([
   'CANCELLED',
   'INVALID_ARGUMENT',
   'NOT_FOUND',
@@ -31,7 +32,7 @@ const CALLERS_BUSINESS: ReadonlySet<ErrorStatus> = new Set<ErrorStatus>([
 
 /**
  * Stacks, paths, addresses and credentials, which no message for a caller may contain. The first check is the origin of a message; this is
- * the second, because a message for callers may quote a lower error. Such a message is withheld whole. Text that the caller sent may be
+ * the second, because a message for callers may quote a lower error. Such a message is withheld completely. Text that the caller sent may be
  * repeated: each pattern matches the whole word, so only a caller that knows a path sees it.
  */
 const INTERNALS: readonly RegExp[] = [
@@ -43,8 +44,8 @@ const INTERNALS: readonly RegExp[] = [
   /\b[a-z][a-z\d+.-]*:\/\/[^\s"'`)]*/gi, // an address
   /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b/g,
   /\b(?:localhost|(?:[a-z\d-]+\.)+[a-z]{2,}):\d{2,5}\b/gi,
-  /[\w.%+-]+@[\w-]+(?:\.[\w-]+)+/g, // of a person
-  /\b(?:sk|pk|rk|ghp|gho|ghs|ghu|xox[abprs])[-_][\w-]{8,}/g, // keys of well-known makes
+  /[\w.%+-]+@[\w-]+(?:\.[\w-]+)+/g, // an email address
+  /\b(?:sk|pk|rk|ghp|gho|ghs|ghu|xox[abprs])[-_][\w-]{8,}/g, // keys of well-known services
   /\b(?:hf|npm|ghr|glpat|gloas|glrt|dckr_pat|shpat|whsec|r8|gsk|pypi|lin_api|sntrys)[-_][\w-]{8,}/g,
   /\bSG\.[\w.-]{8,}/g,
   /\b(?:org|proj|organization|project)-[a-zA-Z\d]{4,}\b/g, // accounts at a model's provider
@@ -77,7 +78,7 @@ interface Report {
 
 /**
  * The one place where errors leave the server. A `UserFacingError` of the application is sent unchanged. Errors of this package keep their
- * message, unless it shows something of the server's inside. Every other error becomes a status (`INTERNAL`, or that of a `GenkitError`), a
+ * message, unless it shows server internals. Every other error becomes a status (`INTERNAL`, or that of a `GenkitError`), a
  * fixed sentence, and an `errorId` in the details. The log has the whole error under this id.
  *
  * @param error The thrown value, or the error record of a failed turn or snapshot.
@@ -89,7 +90,7 @@ export function toSafeError(error: unknown, request = ''): SafeError {
       const { status, message, details } = error;
       return { status, message, ...(details && { details }) };
     }
-    const { status, audience, message, details } = takeApart(error);
+    const { status, audience, message, details } = reportOf(error);
     if (audience === 'user' && typeof message === 'string') {
       return { status, message, ...(isShort(details) && { details }) };
     }
@@ -114,7 +115,7 @@ export function httpStatusOfError(error: unknown, safe: SafeError): number {
   return error instanceof Refusal ? error.httpStatus : httpStatusOf(safe.status);
 }
 
-function takeApart(error: unknown): Report {
+function reportOf(error: unknown): Report {
   const { status, message, originalMessage, detail, details } = (error ?? {}) as Record<string, unknown>;
   const known: ErrorStatus = isErrorStatus(status) ? status : 'INTERNAL';
   if (error instanceof Error) {
@@ -125,7 +126,7 @@ function takeApart(error: unknown): Report {
 }
 
 function isForCaller(status: ErrorStatus, message: string, request: string): boolean {
-  return CALLERS_BUSINESS.has(status) && message.length <= MAX_MESSAGE && !showsInternals(message, request);
+  return CALLER_STATUSES.has(status) && message.length <= MAX_MESSAGE && !showsInternals(message, request);
 }
 
 function showsInternals(text: string, request: string): boolean {

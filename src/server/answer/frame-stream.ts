@@ -3,7 +3,7 @@ export const PIECE_CHARS = 64 * 1024;
 
 /**
  * Counts the unread frames of all answers of a server. Turns can't wait for their clients. So when all frames together exceed the limit,
- * the stream with the largest product of unread characters and time since its client took something is ended. A client that keeps up is not
+ * the stream with the largest product of unread characters and time since its client last read is ended. A client that keeps up is not
  * ended for slow ones, except if its turn alone writes more than the limit at once.
  */
 export class Backlog {
@@ -42,7 +42,7 @@ export class Backlog {
     const now = performance.now();
     const weightOf = ({ unreadChars, takenAt }: FrameStream) => unreadChars * (1 + now - takenAt);
     return [...this.#streams]
-      .filter(({ isAsked }) => !isAsked)
+      .filter(({ isReading }) => !isReading)
       .reduce<FrameStream | undefined>(
         (slowest, stream) => (slowest && weightOf(slowest) >= weightOf(stream) ? slowest : stream),
         undefined,
@@ -67,7 +67,7 @@ export class FrameStream {
   /** How many characters of the first frame have been taken. A frame counts as unread until all of it is taken. */
   #taken = 0;
   #state: 'open' | 'ended' | 'gone' | 'broken' = 'open';
-  #isAsked = true;
+  #isReading = true;
   #takenAt = performance.now();
   #wake: (() => void) | undefined;
 
@@ -81,18 +81,18 @@ export class FrameStream {
   }
 
   /** Whether the connection takes new frames: it waits for one, or is not open yet. */
-  get isAsked(): boolean {
-    return this.#isAsked;
+  get isReading(): boolean {
+    return this.#isReading;
   }
 
-  /** When the connection last took something, by `performance.now()`. */
+  /** When the connection last read, by `performance.now()`. */
   get takenAt(): number {
     return this.#takenAt;
   }
 
-  /** Called when the connection is open. From then on, `isAsked` is true only while the connection waits in `take`. */
+  /** Called when the connection is open. From then on, `isReading` is true only while the connection waits in `take`. */
   open(): void {
-    this.#isAsked = false;
+    this.#isReading = false;
   }
 
   write(frame: string): void {
@@ -134,16 +134,16 @@ export class FrameStream {
    * @throws Error when the connection is to be closed without an end.
    */
   async take(): Promise<string | undefined> {
-    this.#isAsked = true;
+    this.#isReading = true;
     if (this.#frames.length === 0 && this.#state === 'open') {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
-    this.#isAsked = false;
+    this.#isReading = false;
     this.#takenAt = performance.now();
     if (this.#state === 'broken') {
-      throw new Error('The client was too slow for its stream.');
+      throw new Error('The client read its stream too slowly.');
     }
     return this.#takePart() ?? (this.#takeFrames() || undefined);
   }
@@ -154,7 +154,7 @@ export class FrameStream {
     if (frame.length - this.#taken <= PIECE_CHARS) {
       return undefined;
     }
-    // Does not cut a character of two code units.
+    // Does not cut a surrogate pair.
     const isPair = frame.codePointAt(this.#taken + PIECE_CHARS - 1)! > 0xffff;
     const start = this.#taken;
     this.#taken += isPair ? PIECE_CHARS - 1 : PIECE_CHARS;

@@ -15,7 +15,7 @@ export class KeptStream {
   #isOver = false;
 
   /**
-   * @param maxWaitingChars How many characters may wait for a write. With more, the stream is lost.
+   * @param maxWaitingChars Maximum characters that wait for a write. With more, the stream is lost.
    * @param onLoss Called with the reason when the stream is lost. It is then closed as failed, because it must not continue with a gap.
    */
   constructor(input: ActionStreamInput<string, string>, maxWaitingChars: number, onLoss: (error: unknown) => void) {

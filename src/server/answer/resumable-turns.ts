@@ -6,7 +6,7 @@ import { frames, noStreamAnswer, streamAnswer, type Answer } from './answer.ts';
 import { FrameStream, type Backlog } from './frame-stream.ts';
 import { KeptStream } from './kept-stream.ts';
 import type { ResumableSettings, ServerSettings } from '../options.ts';
-import { Presence } from './presence.ts';
+import { ConnectedClients } from './connected-clients.ts';
 import { Refusal } from './refusal.ts';
 import { toSafeError } from './error-for-caller.ts';
 import { describeOwner, keyOfStream } from './stream-key.ts';
@@ -15,7 +15,7 @@ import { describeOwner, keyOfStream } from './stream-key.ts';
 export const STREAM_ID_HEADER = 'x-genkit-stream-id';
 
 /** The caller that requests a stream, and the agent. */
-export interface StreamAsker {
+export interface StreamCaller {
   /** The path of the agent. */
   agent: string;
   context: ActionContext;
@@ -40,7 +40,7 @@ export class ResumableTurns {
   readonly #streamOwner: ResumableSettings['streamOwner'];
   readonly #limits: Limits;
   /** The running turns of this process, by the keys of their streams. */
-  readonly #underWay = new Map<string, Presence>();
+  readonly #running = new Map<string, ConnectedClients>();
 
   constructor({ streamManager, reconnectWithinMs, streamOwner }: ResumableSettings, limits: Limits) {
     this.#limits = limits;
@@ -52,23 +52,23 @@ export class ResumableTurns {
   /**
    * Starts to keep a turn's stream. If the stream can't be kept, the turn runs without it.
    *
-   * @param giveUp Called when no client has been connected for the grace time, or when the caller aborts the turn.
+   * @param abortTurn Called when no client has been connected for the grace time, or when the caller aborts the turn.
    * @throws Refusal 503 when the manager does not answer within `timeoutMs`.
    */
-  async open(asker: StreamAsker, giveUp: () => void): Promise<KeptTurn | undefined> {
+  async open(caller: StreamCaller, abortTurn: () => void): Promise<KeptTurn | undefined> {
     const id = globalThis.crypto.randomUUID();
     try {
-      const key = (await this.#keyOf(id, asker))!;
+      const key = (await this.#keyOf(id, caller))!;
       const stream = new KeptStream(await this.#openAt(key), this.#limits.maxUnreadChars, warnOfLoss);
-      const presence = new Presence(this.#graceMs, giveUp);
-      const leave = presence.join();
-      this.#underWay.set(key, presence);
+      const clients = new ConnectedClients(this.#graceMs, abortTurn);
+      const leave = clients.add();
+      this.#running.set(key, clients);
       return {
         id,
         write: (frame) => stream.write(frame),
         end: (frame) => {
-          this.#underWay.delete(key);
-          presence.end();
+          this.#running.delete(key);
+          clients.end();
           stream.end(frame);
         },
         leave,
@@ -102,15 +102,15 @@ export class ResumableTurns {
    * Answers with the stream from its beginning, followed by new frames. The answer is 204 when there is no such stream, or when it belongs
    * to another caller.
    *
-   * @param signal Aborts when the client disconnects.
+   * @param signal Aborted when the client disconnects.
    * @throws Refusal 503 when the manager does not answer within `timeoutMs`.
    */
-  async resume(id: string, asker: StreamAsker, signal: AbortSignal): Promise<Answer> {
-    const key = await this.#findKey(id, asker);
+  async resume(id: string, caller: StreamCaller, signal: AbortSignal): Promise<Answer> {
+    const key = await this.#findKey(id, caller);
     if (key === undefined) {
       return noStreamAnswer();
     }
-    const leave = this.#underWay.get(key)?.join() ?? (() => {});
+    const leave = this.#running.get(key)?.add() ?? (() => {});
     let unsubscribe = () => {};
     let isOver = false;
     const stop = () => {
@@ -131,7 +131,7 @@ export class ResumableTurns {
         const subscription = await this.#manager.subscribe<string, string>(key, {
           onChunk: (frame) => stream.write(frame),
           onDone: finish,
-          onError: (error: unknown) => finish(frames.error(toSafeError(lost(error)))),
+          onError: (error: unknown) => finish(frames.error(toSafeError(streamError(error)))),
         });
         unsubscribe = () => subscription.unsubscribe();
         if (isOver || signal.aborted) {
@@ -150,26 +150,26 @@ export class ResumableTurns {
   }
 
   /** Aborts a running turn of this process. Returns whether there is one. */
-  async abort(id: string, asker: StreamAsker): Promise<boolean> {
-    const key = await this.#findKey(id, asker);
-    const presence = key === undefined ? undefined : this.#underWay.get(key);
-    presence?.abort();
-    return presence !== undefined;
+  async abort(id: string, caller: StreamCaller): Promise<boolean> {
+    const key = await this.#findKey(id, caller);
+    const clients = key === undefined ? undefined : this.#running.get(key);
+    clients?.abort();
+    return clients !== undefined;
   }
 
   /** The key of a stream; `undefined` for an invalid id and for a context without an owner. */
-  #findKey(id: string, asker: StreamAsker): Promise<string | undefined> {
+  #findKey(id: string, caller: StreamCaller): Promise<string | undefined> {
     // No stream was kept for a context without an owner.
-    return this.#keyOf(id, asker).catch(() => undefined);
+    return this.#keyOf(id, caller).catch(() => undefined);
   }
 
-  async #keyOf(id: string, { agent, context }: StreamAsker): Promise<string | undefined> {
+  async #keyOf(id: string, { agent, context }: StreamCaller): Promise<string | undefined> {
     return keyOfStream(id, agent, describeOwner(context, this.#streamOwner));
   }
 }
 
-/** The error for a client when the stream manager fails. The turn may be well: its own errors are frames of the stream. */
-function lost(cause: unknown): unknown {
+/** The error for a client when the stream manager fails. The turn may still succeed: its own errors are frames of the stream. */
+function streamError(cause: unknown): unknown {
   return (cause as { status?: unknown } | undefined)?.status === 'DEADLINE_EXCEEDED'
     ? new Refusal(
         504,

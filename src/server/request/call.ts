@@ -8,6 +8,6 @@ export interface IncomingCall {
   headers: Record<string, string>;
   /** The bytes of the body, or the parsed body if earlier middleware has read it. */
   body: AsyncIterable<Uint8Array> | { parsed: unknown };
-  /** Aborts when the client disconnects. Ignored after the answer. */
+  /** Aborted when the client disconnects. Ignored after the answer. */
   signal: AbortSignal;
 }

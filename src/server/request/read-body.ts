@@ -32,9 +32,9 @@ export async function readBody(call: IncomingCall, settings: ServerSettings): Pr
 function mustBeJson({ headers, body }: IncomingCall): void {
   const [type = '', ...parameters] = (headers['content-type'] ?? '').toLowerCase().split(';');
   const charset = parameters.map((text) => /^\s*charset\s*=\s*"?([^"\s]*)"?\s*$/.exec(text)?.[1]).find(Boolean);
-  const isPacked = !('parsed' in body) && !/^\s*(?:identity)?\s*$/i.test(headers['content-encoding'] ?? '');
+  const isCompressed = !('parsed' in body) && !/^\s*(?:identity)?\s*$/i.test(headers['content-encoding'] ?? '');
   const isJson = /^application\/(?:json|[\w.+-]+\+json)$/.test(type.trim());
-  if (!isJson || isPacked || (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8')) {
+  if (!isJson || isCompressed || (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8')) {
     throw new Refusal(
       415,
       'INVALID_ARGUMENT',

@@ -74,11 +74,11 @@ export interface Route {
 export type FindRoute = (path: string) => Promise<Route | undefined>;
 
 /**
- * Makes three routes for each agent: its turns, and `getSnapshot` and `abort` below that path.
+ * Creates three routes for each agent: its turns, and `getSnapshot` and `abort` below that path.
  *
  * @throws `INVALID_ARGUMENT` when a value is not an agent, when there are no agents, and when two agents have the same path.
  */
-export function layRoutes(agents: ServedAgents, basePath: string): FindRoute {
+export function createRouteFinder(agents: ServedAgents, basePath: string): FindRoute {
   if (typeof agents !== 'object' || agents === null) {
     throw invalidArgument(
       'Pass the agents to serve: a list, a record by name, or the Genkit instance that defines them.',

@@ -18,7 +18,7 @@ export function validateBody({ kind, action }: Route, { data, init }: CallBody):
   if (kind === 'turn') {
     mustFit('init', init, initSchema);
     mustHaveIds(init as Ids);
-    mustSaySomething(data as AgentInput, init as AgentInit);
+    mustHaveContent(data as AgentInput, init as AgentInit);
     return;
   }
   mustHaveIds(data as Ids);
@@ -29,7 +29,7 @@ export function validateBody({ kind, action }: Route, { data, init }: CallBody):
 }
 
 /** An empty input runs a stopped turn again, so `init` has to name that turn. */
-function mustSaySomething({ message, resume, detach }: AgentInput, { snapshotId, sessionId, state }: AgentInit): void {
+function mustHaveContent({ message, resume, detach }: AgentInput, { snapshotId, sessionId, state }: AgentInit): void {
   if (message || resume || detach || (snapshotId ?? sessionId ?? state) !== undefined) return;
   throw badRequest('data must have a message, a resume or detach; without them, init must name the turn to run again.');
 }

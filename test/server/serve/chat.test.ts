@@ -97,7 +97,7 @@ describe('a turn', () => {
   });
 
   it.each([[{ modelChunk: { content: null } }], [{ modelChunk: { content: [null] } }], [null]])(
-    'with a chunk that is none, %j, fails when it is over; what came before was streamed',
+    'with an invalid chunk, %j, fails at its end; the chunks before were streamed',
     async (bad) => {
       const end = gate();
       const chunks = [text('a'), bad as unknown as AgentStreamChunk, text('b')];
@@ -112,7 +112,7 @@ describe('a turn', () => {
       const error = await refusal(turn.response);
       expect(error).toMatchObject({
         status: 'UNKNOWN',
-        message: expect.stringContaining('a wrong form'),
+        message: expect.stringContaining('is invalid'),
       });
       await expect(reading).rejects.toBe(error);
       expect(seen).toEqual(['a']);

@@ -1,9 +1,9 @@
-/** The owner of a kept stream, and the presence of its clients. */
+/** The owner of a kept stream, and the count of its connected clients. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Presence } from '../../../src/server/answer/presence.ts';
+import { ConnectedClients } from '../../../src/server/answer/connected-clients.ts';
 import { describeOwner } from '../../../src/server/answer/stream-key.ts';
 
-describe('presence', () => {
+describe('the connected clients', () => {
   beforeEach(() => {
     vi.useFakeTimers();
   });
@@ -11,38 +11,38 @@ describe('presence', () => {
     vi.useRealTimers();
   });
 
-  it('gives up when no client has been connected for the grace time, counted from the last disconnect', () => {
-    const giveUp = vi.fn();
-    const presence = new Presence(1000, giveUp);
-    const [leaveFirst, leaveSecond] = [presence.join(), presence.join()];
+  it('abort the turn when none was connected for the grace time, counted from the last disconnect', () => {
+    const abortTurn = vi.fn();
+    const clients = new ConnectedClients(1000, abortTurn);
+    const [leaveFirst, leaveSecond] = [clients.add(), clients.add()];
     leaveFirst();
     leaveFirst();
     vi.advanceTimersByTime(5000);
-    expect(giveUp).not.toHaveBeenCalled();
+    expect(abortTurn).not.toHaveBeenCalled();
     leaveSecond();
     vi.advanceTimersByTime(999);
-    const leaveThird = presence.join();
+    const leaveThird = clients.add();
     vi.advanceTimersByTime(5000);
-    expect(giveUp).not.toHaveBeenCalled();
+    expect(abortTurn).not.toHaveBeenCalled();
     leaveThird();
     vi.advanceTimersByTime(1000);
-    expect(giveUp).toHaveBeenCalledOnce();
+    expect(abortTurn).toHaveBeenCalledOnce();
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('leaves no timer when the turn ends, whether clients leave before or after, nor without a grace time', () => {
-    const giveUp = vi.fn();
-    const before = new Presence(1000, giveUp);
-    before.join()();
+  it('leave no timer when the turn ends, whether clients leave before or after, nor without a grace time', () => {
+    const abortTurn = vi.fn();
+    const before = new ConnectedClients(1000, abortTurn);
+    before.add()();
     before.end();
-    const after = new Presence(1000, giveUp);
-    const leave = after.join();
+    const after = new ConnectedClients(1000, abortTurn);
+    const leave = after.add();
     after.end();
     leave();
     after.abort();
-    new Presence(Infinity, giveUp).join()();
+    new ConnectedClients(Infinity, abortTurn).add()();
     expect(vi.getTimerCount()).toBe(0);
-    expect(giveUp).not.toHaveBeenCalled();
+    expect(abortTurn).not.toHaveBeenCalled();
   });
 });
 

@@ -1,34 +1,34 @@
 /**
- * Counts the clients that read a turn's stream. When none has been connected for the grace time, the turn is aborted.
+ * Counts the clients that read the stream of a turn, and aborts the turn when none was connected for the grace time.
  */
-export class Presence {
+export class ConnectedClients {
   readonly #graceMs: number;
-  readonly #giveUp: () => void;
-  #present = 0;
+  readonly #abortTurn: () => void;
+  #count = 0;
   #isOver = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** @param graceMs How long the turn continues without a client. With `Infinity` it is never aborted. */
-  constructor(graceMs: number, giveUp: () => void) {
+  constructor(graceMs: number, abortTurn: () => void) {
     this.#graceMs = graceMs;
-    this.#giveUp = giveUp;
+    this.#abortTurn = abortTurn;
   }
 
   /** Adds a client. The returned function removes it; calls after the first do nothing. */
-  join(): () => void {
-    this.#present += 1;
+  add(): () => void {
+    this.#count += 1;
     clearTimeout(this.#timer);
-    let isHere = true;
+    let isConnected = true;
     return () => {
-      if (isHere) {
-        isHere = false;
-        this.#present -= 1;
+      if (isConnected) {
+        isConnected = false;
+        this.#count -= 1;
         this.#watch();
       }
     };
   }
 
-  /** The turn has ended, so the count is not needed any more. */
+  /** Called when the turn has ended. */
   end(): void {
     this.#isOver = true;
     clearTimeout(this.#timer);
@@ -38,12 +38,12 @@ export class Presence {
   abort(): void {
     if (!this.#isOver) {
       this.end();
-      this.#giveUp();
+      this.#abortTurn();
     }
   }
 
   #watch(): void {
-    if (this.#present === 0 && !this.#isOver && this.#graceMs !== Infinity) {
+    if (this.#count === 0 && !this.#isOver && this.#graceMs !== Infinity) {
       this.#timer = setTimeout(() => this.abort(), this.#graceMs);
     }
   }
