@@ -33,8 +33,8 @@ export interface AccessEvent {
 /** Options of {@link auditing}. */
 export interface AuditingOptions {
   /**
-   * Called after each access, before the caller gets the result; not awaited. If it throws or rejects, the error is logged and the access
-   * stands: a turn must not fail because the audit log is unavailable.
+   * Called after each access, before the caller gets the result; not awaited. If it throws or rejects, the error is logged and the access is
+   * not affected: a turn must not fail because the audit log is unavailable.
    */
   readonly onAccess: (event: AccessEvent) => unknown;
 }
@@ -126,7 +126,7 @@ function methodOf(store: object, name: string, method: Method, onAccess: Auditin
   if (name === 'saveSnapshot') {
     return (snapshotId, mutator, options) => {
       let sessionId: string | undefined;
-      const noting = (current: unknown): unknown => {
+      const observing = (current: unknown): unknown => {
         const answer = (mutator as Method)(current);
         sessionId = sessionOf(answer ?? {});
         return answer;
@@ -135,7 +135,7 @@ function methodOf(store: object, name: string, method: Method, onAccess: Auditin
       return report(
         onAccess,
         { action, operation: name, ...names },
-        () => call(snapshotId, typeof mutator === 'function' ? noting : mutator, options) as Promise<unknown>,
+        () => call(snapshotId, typeof mutator === 'function' ? observing : mutator, options) as Promise<unknown>,
         (savedId) => ({ ...(typeof savedId === 'string' && { snapshotId: savedId }), ...namesIn({ sessionId }) }),
       );
     };
@@ -173,7 +173,10 @@ function isNothing(answer: unknown): boolean {
 }
 
 function emit(onAccess: AuditingOptions['onAccess'], event: AccessEvent): void {
-  notify(() => onAccess(event), 'An access was not reported, because onAccess failed; the access itself stands.');
+  notify(
+    () => onAccess(event),
+    'An access was not reported because onAccess failed. The access itself is not affected.',
+  );
 }
 
 /** The ids in the arguments or the result of a method. */
@@ -188,7 +191,7 @@ function namesIn(...values: unknown[]): Partial<Access> {
     scope?: ScopeId;
   };
   const session = sessionId ?? sessionOf({ state: rest['state'] as { sessionId?: string } });
-  // If it is no list, the store refuses it.
+  // If it is not a list, the store refuses it.
   const listed = Array.isArray(scopes) ? (scopes as unknown[]).map((each) => membersOf(each)['id'] ?? each) : [];
   const ids = (scope ? [scope] : listed) as ScopeId[];
   return {

@@ -21,7 +21,7 @@ export function encrypt(key: CipherKey, plain: Uint8Array, associated: Uint8Arra
  * @throws Error if the ciphertext, the key or the associated data differs.
  */
 export function decrypt(key: CipherKey, sealed: Uint8Array, associated: Uint8Array): Buffer {
-  if (sealed.length < ADDED_LENGTH) throw new Error('what is sealed is too short');
+  if (sealed.length < ADDED_LENGTH) throw new Error('the ciphertext is too short');
   const end = sealed.length - TAG_LENGTH;
   const decipher = createDecipheriv(ALGORITHM, key, sealed.subarray(0, IV_LENGTH), { authTagLength: TAG_LENGTH });
   decipher.setAAD(associated).setAuthTag(sealed.subarray(end));

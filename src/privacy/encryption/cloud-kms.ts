@@ -51,7 +51,7 @@ export function cloudKms(client: KmsClient, keyNames: string | readonly string[]
   };
 }
 
-/** Codes of gRPC. */
+/** Status codes of gRPC. */
 const INVALID_ARGUMENT = 3;
 const NOT_ALLOWED: ReadonlySet<unknown> = new Set([5, 7, 9, 16]);
 
@@ -61,7 +61,10 @@ function refuse(keyName: string, error: unknown): never {
   if (code === INVALID_ARGUMENT) throw error;
   const reason = `Cloud KMS did not use the key ${quote(keyName)}: ${String(message)}.`;
   if (!NOT_ALLOWED.has(code)) throw addressTo('operator', unavailable(`${reason} Try again.`));
-  throw addressTo('operator', failedPrecondition(`${reason} Let the process use the key, or enable its version.`));
+  throw addressTo(
+    'operator',
+    failedPrecondition(`${reason} Grant the process access to the key, or enable its version.`),
+  );
 }
 
 /** A client that uses REST returns base64. */

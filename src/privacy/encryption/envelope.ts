@@ -15,7 +15,7 @@ import { checkOptions, isObject } from '../../store/check-options.ts';
 import { decrypt, encrypt } from './aes-gcm.ts';
 import type { WrappingKeys } from './wrapping-keys.ts';
 
-/** Keeps encrypted data keys apart from the data. Without its key, every copy of the data is unreadable, those in backups too. */
+/** Keeps encrypted data keys apart from the data. Without its key, every copy of the data is unreadable, including backups. */
 export interface KeyStore {
   /**
    * Keeps an encrypted data key. The key must be durable when the promise resolves: data that needs it is written next.
@@ -39,7 +39,7 @@ export interface EnvelopeOptions {
 }
 
 /** How many sessions, snapshots and records have their data keys in memory, decrypted. */
-const MOST_OWNERS = 5000;
+const MAX_OWNERS = 5000;
 
 /**
  * Encryption at rest for the option `encryption` of a store: AES-256-GCM under a data key for each session, and for each record of a user
@@ -53,7 +53,7 @@ const MOST_OWNERS = 5000;
  */
 export function envelope(options: EnvelopeOptions): Encryption {
   checkOptions('envelope', options, { keys: isObject, keyStore: isObject });
-  if (!options?.keys) throw invalidArgument('envelope: keys is missing; give it localKeys(...) or cloudKms(...).');
+  if (!options?.keys) throw invalidArgument('envelope: keys is missing. Pass localKeys(...) or cloudKms(...).');
   return new Envelope(options);
 }
 
@@ -70,7 +70,7 @@ interface OwnerKeys {
 class Envelope implements Encryption {
   readonly #keys: WrappingKeys;
   readonly #keyStore: KeyStore | undefined;
-  readonly #owners = new LruCache<OwnerKeys>(MOST_OWNERS);
+  readonly #owners = new LruCache<OwnerKeys>(MAX_OWNERS);
 
   constructor({ keys, keyStore }: EnvelopeOptions) {
     this.#keys = keys;
@@ -120,9 +120,9 @@ class Envelope implements Encryption {
     const name = nameOf(owner);
     const known = this.#owners.get(name);
     if (known) return known;
-    const made: OwnerKeys = { known: new Map() };
-    this.#owners.set(name, made, 1);
-    return made;
+    const created: OwnerKeys = { known: new Map() };
+    this.#owners.set(name, created, 1);
+    return created;
   }
 
   async #newKey(owner: KeyOwner): Promise<DataKey> {
@@ -196,7 +196,7 @@ function nameOf({ tenant, kind, id, incarnation }: KeyOwner): string {
   return JSON.stringify([tenant, kind, id, ...(incarnation === undefined ? [] : [incarnation])]);
 }
 
-/** The associated data of a data key. That of everything it encrypts begins with this, too. */
+/** The associated data of a data key. The associated data of everything that the key encrypts begins with it. */
 function contextOf(owner: KeyOwner, keyId: string): string {
   return `${nameOf(owner)}${JSON.stringify(keyId)}`;
 }

@@ -1,6 +1,6 @@
 /** The keys that data keys are encrypted with. They are kept apart from the data, and change rarely. */
 export interface WrappingKeys {
-  /** The id of the key that encrypts new data keys; at most 255 bytes, and no secret. */
+  /** The id of the key that encrypts new data keys; at most 255 bytes. It is stored in clear. */
   readonly currentId: string;
   /**
    * Encrypts a data key with the current key.

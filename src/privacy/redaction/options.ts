@@ -47,7 +47,7 @@ export function checkRedacting(owner: string, options: RedactingOptions): Redact
     onFailure: isOneOf('refuse', 'write'),
     timeoutMs: isTimerMs(1),
   });
-  if (!options?.rules) throw invalidArgument(`${owner} needs rules: rules: piiRules().`);
+  if (!options?.rules) throw invalidArgument(`${owner} needs rules, for example rules: piiRules().`);
   return {
     rules: options.rules.map(namingErrors),
     secrets: readSecrets(owner, options.secret),
@@ -72,7 +72,7 @@ function readSecrets(owner: string, secret: RedactingOptions['secret']): Uint8Ar
 const isRules: OptionCheck = (value) =>
   Array.isArray(value) && value.every((rule) => typeof (rule as Partial<PrivacyRule> | null)?.find === 'function')
     ? undefined
-    : 'a list of rules, say piiRules()';
+    : 'a list of rules, for example piiRules()';
 
 const isTexts: OptionCheck = (value) =>
   Array.isArray(value) && value.every((text) => typeof text === 'string') ? undefined : 'a list of JSON Pointers';

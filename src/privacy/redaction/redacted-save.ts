@@ -8,10 +8,10 @@ import { reserveSnapshotId } from '../../snapshot/ids.ts';
 import { sessionOf } from '../../snapshot/snapshot.ts';
 import type { SaveSnapshotOptions, ScopeChange, ScopeRecord, SessionSnapshot } from '../../store/contract.ts';
 import { checkDetails } from '../../store/list/session-summary.ts';
-import { isMadeInSnapshot } from './machine-made.ts';
+import { isGeneratedInSnapshot } from './generated-texts.ts';
 import { patchToOriginal } from './originals.ts';
 import type { InnerStore, RedactedSessions } from './redacted-sessions.ts';
-import { NotYet, whenReady, type Redaction } from './redaction.ts';
+import { AsyncWorkNeeded, retryWhenReady, type Redaction } from './redaction.ts';
 import type { Seal } from './seals.ts';
 import {
   applyOpened,
@@ -48,7 +48,7 @@ export class RedactedSave<S> {
   /** The snapshot that the mutator's last result replaces. */
   #current: RedactedSnapshot | undefined;
   #last: LastState | undefined;
-  #isAnew = false;
+  #hasReset = false;
   /** The seal for the mutator's last result. */
   #seal: Seal | undefined;
   /** The seals of the snapshots that the mutator got, by key. */
@@ -71,7 +71,7 @@ export class RedactedSave<S> {
       ifSnapshot: () => this.#ifSnapshot,
     };
     this.#inState = sessions.redaction(session, { except: sessions.except });
-    this.#beside = sessions.redaction(session, { isMachineMade: isMadeInSnapshot });
+    this.#beside = sessions.redaction(session, { isGenerated: isGeneratedInSnapshot });
   }
 
   /** The id of the saved snapshot; `null` when the mutator skipped the save. */
@@ -98,12 +98,12 @@ export class RedactedSave<S> {
     const store = this.#sessions.store as unknown as InnerStore<S>;
     const isNew = this.#sessions.known(snapshotId, this.#options) === undefined;
     // Searches a new snapshot before the store reads anything; the real call reports the errors. A cached snapshot is not given to the
-    // mutator: it may be out of date, and a mutator may conclude from it for good that another process owns the snapshot.
-    if (isNew) await whenReady(async () => this.#redactAnswer(undefined, { inStore: false })).catch(() => {});
+    // mutator: it may be out of date, and a mutator may wrongly conclude from it that another process owns the snapshot.
+    if (isNew) await retryWhenReady(async () => this.#redactAnswer(undefined, { inStore: false })).catch(() => {});
     const inner = { ...this.#options, ...(await this.#redactOptions()) };
     const saver = (current: SessionSnapshot<S> | undefined) =>
       this.#redactAnswer(current) as SessionSnapshotInput<S> | null;
-    return whenReady(() => store.saveSnapshot(snapshotId, saver, inner));
+    return retryWhenReady(() => store.saveSnapshot(snapshotId, saver, inner));
   }
 
   /** If this snapshot is gone, the session was deleted. */
@@ -128,7 +128,7 @@ export class RedactedSave<S> {
   /**
    * Runs the mutator. Returns the snapshot to store for its result.
    *
-   * @throws NotYet
+   * @throws AsyncWorkNeeded
    */
   #redactAnswer(current: RedactedSnapshot | undefined, options?: { inStore: boolean }): SessionSnapshotInput | null {
     this.stored = undefined;
@@ -136,7 +136,7 @@ export class RedactedSave<S> {
     const opened = current && this.#openedFor(current);
     const seen = current && (applyOpened(current, opened?.patch) as SessionSnapshot<S>);
     const answer = this.#mutator(seen) as SessionSnapshotInput | null;
-    // If it is no snapshot, the store refuses it.
+    // If it is not a snapshot, the store refuses it.
     if (!isSnapshotLike(answer)) return answer;
     const snapshot = { ...answer, snapshotId: answer.snapshotId ?? this.#ownId } as SessionSnapshot;
     const base = current ?? this.#sessions.known(answer.parentId, this.#options);
@@ -147,7 +147,7 @@ export class RedactedSave<S> {
     this.#last = last;
     const before = base && partsOf(base);
     this.#setSession(sessionOf(snapshot), !current && answer.parentId === undefined);
-    this.#needPlainIds(parts);
+    this.#requirePlainIds(parts);
     const redacted: SearchedParts = {
       beside: this.#beside.apply(before?.beside, parts.beside, options),
       state: (last.redacted ??= this.#inState.apply(before?.state, parts.state, options)),
@@ -160,29 +160,29 @@ export class RedactedSave<S> {
 
   #setSession(sessionId: string | undefined, isRoot: boolean): void {
     this.#sessionId = sessionId;
-    if (!isRoot || this.#isAnew || sessionId === undefined) return;
-    this.#isAnew = true;
-    this.#sessions.beginAnew(sessionId, this.#options);
+    if (!isRoot || this.#hasReset || sessionId === undefined) return;
+    this.#hasReset = true;
+    this.#sessions.resetSession(sessionId, this.#options);
   }
 
-  /** @throws NotYet */
-  #needPlainIds({ plain, stateSessionId }: ReturnType<typeof copyParts>): void {
+  /** @throws AsyncWorkNeeded */
+  #requirePlainIds({ plain, stateSessionId }: ReturnType<typeof copyParts>): void {
     const { snapshotId, sessionId, parentId } = plain;
     const ids = { snapshotId, sessionId, parentId, 'sessionId of the state': stateSessionId };
     if (this.#sessions.arePlain(Object.values(ids))) return;
-    throw new NotYet(() => this.#sessions.assertPlain(this.#beside, ids));
+    throw new AsyncWorkNeeded(() => this.#sessions.assertPlain(this.#beside, ids));
   }
 
   /**
    * The seal of the snapshot that the mutator gets.
    *
-   * @throws NotYet
+   * @throws AsyncWorkNeeded
    */
   #openedFor(current: RedactedSnapshot): Seal | undefined {
     const { sealed } = current;
     if (sealed === undefined) return undefined;
     if (!this.#opened.has(sealed)) {
-      throw new NotYet(
+      throw new AsyncWorkNeeded(
         async () => void this.#opened.set(sealed, await this.#sessions.openSeal(current, this.#options)),
       );
     }
@@ -192,7 +192,7 @@ export class RedactedSave<S> {
   /**
    * The key of the snapshot's seal; `undefined` if it needs none.
    *
-   * @throws NotYet
+   * @throws AsyncWorkNeeded
    */
   #sealFor(
     redacted: SearchedParts,
@@ -212,7 +212,7 @@ export class RedactedSave<S> {
     if (patch.length === 0) return undefined;
     const text = JSON.stringify(patch);
     for (const seal of [opened, this.#seal]) if (seal && JSON.stringify(seal.patch) === text) return seal.key;
-    throw new NotYet(async () => {
+    throw new AsyncWorkNeeded(async () => {
       const { context } = this.#options;
       const unused = this.#seal;
       const owner = { sessionId, snapshotId: plain.snapshotId, context, ifSnapshot: this.#ifSnapshot };

@@ -4,7 +4,7 @@ import { sessionOf } from '../../snapshot/snapshot.ts';
 import type { RecordStore, ScopeStore, SessionStoreOptions, SnapshotStore } from '../../store/contract.ts';
 import { LruCache } from '../../store/parts/lru-cache.ts';
 import { parseExcept } from '../rules/redact-value.ts';
-import { isRandomId } from './machine-made.ts';
+import { isRandomId } from './generated-texts.ts';
 import type { RedactingSettings } from './options.ts';
 import { Redaction, type Path, type RedactionOptions } from './redaction.ts';
 import { Seals, type Seal } from './seals.ts';
@@ -63,7 +63,7 @@ export class RedactedSessions {
   /** A redaction for the data of one session. */
   redaction(
     { context, sessionId, ifSnapshot }: RedactedSession,
-    options: Pick<RedactionOptions, 'except' | 'isMachineMade'>,
+    options: Pick<RedactionOptions, 'except' | 'isGenerated'>,
   ): Redaction {
     const own = new Map<string, unknown>();
     if (this.#plainTexts.size > MAX_PLAIN_TEXTS) this.#plainTexts.clear();
@@ -118,13 +118,13 @@ export class RedactedSessions {
     return this.known(snapshotId, { context }) ?? (await this.store.getSnapshotMetadata({ snapshotId, context }));
   }
 
-  /** Notes that the store has a snapshot of the session. */
+  /** Records that the store has a snapshot of the session. */
   noteSaved(sessionId: string, options: SessionStoreOptions): void {
     this.#memoOf(options, sessionId).isSaved = true;
   }
 
   /** Drops the cache of an earlier session of this id: another process may have deleted that session with its numbers. */
-  beginAnew(sessionId: string, options: SessionStoreOptions): void {
+  resetSession(sessionId: string, options: SessionStoreOptions): void {
     if (this.#memos.get(keyOf(options, sessionId))?.isSaved) this.forget(options, sessionId);
   }
 

@@ -36,7 +36,7 @@ import {
 import { assertFunction } from '../../store/check-lookup.ts';
 import { checkScopeChanges } from '../../store/records/record-scopes.ts';
 import { checkRecordWrite } from '../../store/records/session-records.ts';
-import { madeInRecord } from './machine-made.ts';
+import { generatedInRecord } from './generated-texts.ts';
 import { checkRedacting, type RedactingOptions, type RedactingSettings } from './options.ts';
 import { RedactedSave } from './redacted-save.ts';
 import { RedactedSessions, type InnerStore } from './redacted-sessions.ts';
@@ -205,8 +205,8 @@ class RedactingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore, Ch
       );
     }
     const session = { context: options.context, sessionId: () => sessionId, ifSnapshot: () => ifSnapshot };
-    const isMachineMade = madeInRecord(kind);
-    const redaction = this.#sessions.redaction(session, { ...(isMachineMade && { isMachineMade }) });
+    const isGenerated = generatedInRecord(kind);
+    const redaction = this.#sessions.redaction(session, { ...(isGenerated && { isGenerated }) });
     await this.#sessions.assertPlain(redaction, { sessionId, kind, key });
     const redacted = value === undefined ? undefined : (await redaction.redact(undefined, { value })).value;
     return this.#store.writeRecord({ ...options, value: redacted });
@@ -214,7 +214,7 @@ class RedactingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore, Ch
 
   async check(options?: CheckOptions): Promise<CheckResult> {
     if (canCheck(this.#store)) return this.#store.check(options);
-    throw failedPrecondition('The store inside of redacting can not check itself (capabilities.check).');
+    throw failedPrecondition('The store inside of redacting has no method check (capabilities.check).');
   }
 
   async close(): Promise<void> {

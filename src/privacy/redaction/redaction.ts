@@ -25,8 +25,8 @@ interface Part {
   readonly key: string;
 }
 
-/** Thrown by a function that a store runs, if asynchronous work has to be done first. {@link whenReady} then calls the store again. */
-export class NotYet extends Error {
+/** Thrown by a function that a store runs, if asynchronous work has to be done first. {@link retryWhenReady} then calls the store again. */
+export class AsyncWorkNeeded extends Error {
   constructor(readonly work: () => Promise<void>) {
     super('Something has to be done before this can be saved.');
   }
@@ -36,21 +36,21 @@ export class NotYet extends Error {
 const MAX_ROUNDS = 1000;
 
 /**
- * Makes the call. After each {@link NotYet}, does the work and calls again.
+ * Makes the call. After each {@link AsyncWorkNeeded}, does the work and calls again.
  *
- * @throws `INVALID_ARGUMENT` when the last round throws {@link NotYet}, too.
+ * @throws `INVALID_ARGUMENT` when the last round throws {@link AsyncWorkNeeded}, too.
  */
-export async function whenReady<T>(call: () => Promise<T>): Promise<T> {
+export async function retryWhenReady<T>(call: () => Promise<T>): Promise<T> {
   for (let round = 0; round < MAX_ROUNDS; round++) {
     try {
       return await call();
     } catch (error) {
-      if (!(error instanceof NotYet)) throw error;
+      if (!(error instanceof AsyncWorkNeeded)) throw error;
       await error.work();
     }
   }
   throw invalidArgument(
-    'The mutator answers another text each time it runs, say the time, so no rule can search it before it is saved. Make the text before the save.',
+    'The mutator returns a different text each time it runs, for example the time, so no rule can search it before the save. Create the text before the save.',
   );
 }
 
@@ -65,13 +65,13 @@ export interface RedactionOptions {
   readonly plainTexts?: Set<string>;
   /** Parts that stay as they are. Default: none. */
   readonly except?: readonly Path[];
-  /** Whether the runtime made this text, number or name of a member, so that no rule gets it. Default: never. */
-  readonly isMachineMade?: (text: string, path: Path) => boolean;
+  /** Whether the runtime generated this text, number or name of a member, so that no rule gets it. Default: never. */
+  readonly isGenerated?: (text: string, path: Path) => boolean;
 }
 
 /**
  * Redacts the values of one call of a store. Rules may be asynchronous, but a store runs mutators synchronously, maybe more than once. So
- * {@link apply} inserts the known results, and throws {@link NotYet} if the rules have to search something first.
+ * {@link apply} inserts the known results, and throws {@link AsyncWorkNeeded} if the rules have to search something first.
  *
  * Only differences from the stored value are searched: the stored value was redacted when it was saved.
  */
@@ -82,12 +82,12 @@ export class Redaction {
   /** The redacted parts of this call, by key. */
   readonly #redacted = new Map<string, unknown>();
   #deadline: AbortSignal | undefined;
-  #mayAsk = false;
+  #mayRunRules = false;
 
   constructor(settings: RedactingSettings, options: RedactionOptions) {
     this.#settings = settings;
     this.#options = options;
-    this.#rules = rememberAnswers(settings.rules);
+    this.#rules = memoizeRules(settings.rules);
   }
 
   /**
@@ -95,29 +95,31 @@ export class Redaction {
    *
    * @param value JSON that never changes.
    * @param options.inStore Whether a store waits for the result, perhaps with a lock: then no rule runs. Default: true.
-   * @throws NotYet when a part was not searched.
+   * @throws AsyncWorkNeeded when a part was not searched.
    */
   apply<T>(base: unknown, value: T, { inStore = true } = {}): T {
-    this.#mayAsk = !inStore;
+    this.#mayRunRules = !inStore;
     const unsearched: Part[] = [];
     const redacted = this.#walk(base, value, [], unsearched);
-    if (unsearched.length > 0) throw new NotYet(() => this.#search(unsearched));
+    if (unsearched.length > 0) throw new AsyncWorkNeeded(() => this.#search(unsearched));
     return redacted as T;
   }
 
   /** Lets the rules search everything, then calls {@link apply}. */
   redact<T>(base: unknown, value: T): Promise<T> {
-    return whenReady(async () => this.apply(base, value, { inStore: false }));
+    return retryWhenReady(async () => this.apply(base, value, { inStore: false }));
   }
 
   /** @throws `INVALID_ARGUMENT` when a rule finds something in an id: ids are stored as they are. */
   async assertPlainIds(ids: Readonly<Record<string, string | undefined>>): Promise<void> {
     for (const [name, id] of Object.entries(ids)) {
       if (typeof id !== 'string' || id === '') continue;
-      const answer = await this.#guarded(`the ${name}`, () => redactText(id, this.#rules, { signal: this.#timeUp() }));
+      const answer = await this.#guarded(`the ${name}`, () =>
+        redactText(id, this.#rules, { signal: this.#deadlineSignal() }),
+      );
       if (!answer || answer.findings.length === 0) continue;
       const kinds = [...new Set(answer.findings.map(({ kind }) => kind))].join(', ');
-      throw invalidArgument(`The ${name} holds personal data (${kinds}). Ids are stored as they are: use another one.`);
+      throw invalidArgument(`The ${name} holds personal data (${kinds}). Ids are stored unchanged. Use another one.`);
     }
   }
 
@@ -139,7 +141,7 @@ export class Redaction {
 
   /** Whether members are searched one by one. A mutator may return a new time on each run; a part with it would be searched each time. */
   get #isDeep(): boolean {
-    return this.#options.isMachineMade !== undefined;
+    return this.#options.isGenerated !== undefined;
   }
 
   #walkElements(base: readonly unknown[], value: readonly unknown[], path: Path, unsearched: Part[]): unknown {
@@ -179,12 +181,12 @@ export class Redaction {
 
   #lookUp(path: Path, value: unknown, unsearched: Part[]): unknown {
     const isScalar = typeof value === 'string' || typeof value === 'number';
-    if (isScalar && this.#options.isMachineMade?.(String(value), path)) return value;
+    if (isScalar && this.#options.isGenerated?.(String(value), path)) return value;
     const key = this.#keyOf(path, value);
     if (this.#redacted.has(key)) return this.#redacted.get(key);
     const memo = this.#options.memo?.();
     if (memo?.has(key)) return memo.get(key);
-    if (this.#mayAsk && this.#isClean(value, this.#settingOf(path).label)) {
+    if (this.#mayRunRules && this.#isClean(value, this.#settingOf(path).label)) {
       memo?.set(key, freeze(value));
       return value;
     }
@@ -210,12 +212,12 @@ export class Redaction {
     const { plainTexts } = this.#options;
     if (text === '' || (label === undefined && plainTexts?.has(text))) return true;
     if (mayBeJson(text)) return false;
-    const timeUp = () => this.#timeUp();
+    const deadlineSignal = () => this.#deadlineSignal();
     const options = {
       label,
-      // Made when a rule reads it; most rules don't.
+      // Created when a rule reads it; most rules don't.
       get signal() {
-        return timeUp();
+        return deadlineSignal();
       },
     };
     try {
@@ -277,16 +279,16 @@ export class Redaction {
     const { label, except } = this.#settingOf(path);
     const named = {};
     setMember(named, label, value);
-    const redacted = await redactValue(named, this.#rules, { numbering, except, signal: this.#timeUp() });
+    const redacted = await redactValue(named, this.#rules, { numbering, except, signal: this.#deadlineSignal() });
     return { value: Object.values(redacted.value)[0] };
   }
 
-  /** Within the time limit of the call. */
+  /** Runs rules within the time limit of the call. */
   #guarded<T>(place: string, run: () => Promise<T>): Promise<T | undefined> {
-    return runRules(this.#settings, place, this.#timeUp(), run);
+    return runRules(this.#settings, place, this.#deadlineSignal(), run);
   }
 
-  #timeUp(): AbortSignal {
+  #deadlineSignal(): AbortSignal {
     return (this.#deadline ??= AbortSignal.timeout(this.#settings.timeoutMs));
   }
 
@@ -321,7 +323,7 @@ function placeOf(path: Path): string {
 type Answer = ReturnType<PrivacyRule['find']>;
 
 /** Wraps the rules so that each runs once for each text. */
-function rememberAnswers(rules: readonly PrivacyRule[]): PrivacyRule[] {
+function memoizeRules(rules: readonly PrivacyRule[]): PrivacyRule[] {
   /** By label, then by text, then by index of the rule. */
   const answers = new Map<string | undefined, Map<string, (Answer | undefined)[]>>();
   const answersFor = (text: string, label: string | undefined): (Answer | undefined)[] => {

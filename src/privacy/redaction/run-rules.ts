@@ -51,7 +51,7 @@ export async function runRules<T>(
     const failure = error instanceof RuleFailure ? error : undefined;
     const what = failure ? `privacy rule '${failure.rule}' failed` : 'privacy rules failed or took too long';
     throw unavailable(
-      `The ${what} on ${place}, so nothing was written. Try again, or set onFailure: 'write' to save what they could not search.`,
+      `The ${what} on ${place}, so nothing was written. Try again, or set onFailure: 'write' to save unsearched text.`,
       failure ? failure.cause : error,
     );
   }

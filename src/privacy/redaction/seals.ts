@@ -27,9 +27,9 @@ type SealRecord = {
   data: string;
 };
 
-/** A session record takes 512 KiB. */
+/** A session record holds at most 512 KiB. */
 const MAX_PART_CHARS = 400_000;
-const MAX_REMEMBERED_CHARS = 4 * 1024 * 1024;
+const MAX_CACHED_CHARS = 4 * 1024 * 1024;
 
 /**
  * Keeps seals in session records, encrypted. A seal opens only for its own snapshot. A seal that is too large for one record is divided;
@@ -39,7 +39,7 @@ export class Seals {
   readonly #store: RecordStore;
   readonly #keys: readonly { readonly id: string; readonly key: Uint8Array }[];
   /** By key. A key is never used twice. */
-  readonly #remembered = new LruCache<JsonPatch>(MAX_REMEMBERED_CHARS);
+  readonly #cached = new LruCache<JsonPatch>(MAX_CACHED_CHARS);
 
   constructor(store: RecordStore, secrets: readonly Uint8Array[]) {
     this.#store = store;
@@ -61,7 +61,7 @@ export class Seals {
       const value: SealRecord = { keyId: id, data: data.slice(i * MAX_PART_CHARS, (i + 1) * MAX_PART_CHARS) };
       await this.#store.writeRecord({ ...place, key: record, value });
     }
-    this.#remembered.set(key, patch, text.length);
+    this.#cached.set(key, patch, text.length);
     return { key, patch };
   }
 
@@ -71,7 +71,7 @@ export class Seals {
    * @throws `FAILED_PRECONDITION` without the secret, `DATA_LOSS` for a seal that is damaged or belongs to another snapshot.
    */
   async read(owner: SealOwner, key: string): Promise<Seal | undefined> {
-    const known = this.#remembered.get(key);
+    const known = this.#cached.get(key);
     if (known) return { key, patch: known };
     const names = partsOf(key);
     const records = await this.#store.readRecords({ ...placeOf(owner), keys: names });
@@ -79,13 +79,13 @@ export class Seals {
     const parts = names.map((name) => records.find((record) => record.key === name)!.value as SealRecord);
     const text = this.#open(owner, parts);
     const patch = parseJson(text) as unknown as JsonPatch;
-    this.#remembered.set(key, patch, text.length);
+    this.#cached.set(key, patch, text.length);
     return { key, patch };
   }
 
   /** Never rejects: a seal that can't be removed is encrypted, and is removed with the session. */
   async remove(owner: RecordOwner, key: string): Promise<void> {
-    this.#remembered.delete(key);
+    this.#cached.delete(key);
     try {
       // The first part last: an interrupted removal leaves an incomplete seal, which can't be read.
       for (const record of partsOf(key).toReversed()) {
@@ -93,20 +93,20 @@ export class Seals {
       }
     } catch (error) {
       logWarning(
-        `A sealed value of session ${quote(owner.sessionId)} could not be removed; it is encrypted, and goes with the session.`,
+        `A sealed value of session ${quote(owner.sessionId)} could not be removed; it is encrypted, and is removed with the session.`,
         error,
       );
     }
   }
 
   clear(): void {
-    this.#remembered.clear();
+    this.#cached.clear();
   }
 
   #open(owner: SealOwner, parts: readonly SealRecord[]): string {
     const { keyId } = parts[0]!;
     const found = this.#keys.find(({ id }) => id === keyId);
-    const where = `What is sealed for snapshot ${quote(owner.snapshotId)}`;
+    const where = `The sealed value of snapshot ${quote(owner.snapshotId)}`;
     if (!found) {
       throw failedPrecondition(
         `${where} needs the secret with the id ${quote(keyId)}. Add that secret to the list of secrets.`,

@@ -7,7 +7,7 @@ import type { Numbering } from '../rules/types.ts';
 /** The kind of the session records that redaction keeps: the numbers of values, and seals. */
 export const PRIVACY_RECORDS = 'privacy';
 const NUMBERS = 'numbers';
-/** A hash takes 25 bytes, and a record 512 KiB. */
+/** A hash takes 25 bytes; a record holds at most 512 KiB. */
 const MAX_VALUES = 20_000;
 
 /** A session whose records are written. */
@@ -50,7 +50,7 @@ export async function openSessionNumbers(
     if (count === before) return true;
     if (count > MAX_VALUES) {
       throw failedPrecondition(
-        `Session ${quote(sessionId)} would hold ${count} different values that the privacy rules find, and ${MAX_VALUES} is the most, so nothing was written. Begin a new session.`,
+        `Session ${quote(sessionId)} would hold ${count} different values that the privacy rules find; at most ${MAX_VALUES} are allowed. Nothing was written. Begin a new session.`,
       );
     }
     const value = { ...numbering.hashes };

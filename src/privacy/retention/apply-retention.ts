@@ -48,13 +48,13 @@ export interface RetentionOptions {
 
 /** The counts of {@link applyRetention}; with `dryRun`, what it would remove. */
 export interface RetentionResult {
-  /** Sessions looked at. */
+  /** Sessions that were checked. */
   seen: number;
-  /** Sessions removed whole. */
+  /** Sessions that were removed completely. */
   sessions: number;
-  /** Snapshots removed, those of whole sessions included. */
+  /** Snapshots that were removed, including those of removed sessions. */
   snapshots: number;
-  /** Orphan shards removed, pieces of states that no snapshot needed any more. 0 with `dryRun`. */
+  /** Orphan shards that were removed: parts of states that no snapshot needs. 0 with `dryRun`. */
   shards: number;
   /** Sessions that stay as they are because they are on hold. */
   held: number;
@@ -137,7 +137,7 @@ class Retention {
         // A session that is written meanwhile is not too old any more.
         if (!SessionConflictError.isInstance(error)) {
           this.result.failed++;
-          logger.warn(`Retention left session ${quote(summary.sessionId)} as it is. ${errorMessage(error)}`);
+          logger.warn(`Retention did not change session ${quote(summary.sessionId)}. ${errorMessage(error)}`);
         }
       }
       onProgress?.({ ...this.result });
@@ -212,7 +212,7 @@ class Retention {
 
 /** Names a session for {@link holdSession}. */
 export interface HeldSession extends SessionStoreOptions {
-  /** Which session. */
+  /** The session's id. */
   sessionId: string;
   /** The id of the hold. A session may have several, and stays until all are released. Default: `hold`. */
   key?: string;

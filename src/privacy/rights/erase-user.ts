@@ -27,13 +27,13 @@ export interface EraseUserOptions extends SessionStoreOptions {
   signal?: AbortSignal;
 }
 
-/** What an erasure removed. */
+/** The counts of an erasure. */
 export interface EraseCounts {
   /** Sessions that the user owned. */
   sessions: number;
   /** Snapshots of these sessions. */
   snapshots: number;
-  /** Pieces of shared state of these sessions. */
+  /** Shards of these sessions: parts of states that snapshots share. */
   shards: number;
   /** Session records of these sessions. */
   records: number;
@@ -43,20 +43,20 @@ export interface EraseCounts {
   memories?: number;
 }
 
-/** The answer of {@link eraseUser}. */
+/** The result of {@link eraseUser}. */
 export interface EraseReceipt extends EraseCounts {
   /** SHA-256 of the user id, 64 hex digits: the receipt holds no id. */
   userHash: string;
   /** The time when everything was removed, in ISO 8601. */
   erasedAt: string;
   /**
-   * What can't be read, so that it is unknown whose it is, and stays. Restore it from a backup and call `eraseUser` again; or remove what is
-   * the user's with `deleteSession`, with `erase` of the memory manager, or as a file. Missing when there is nothing.
+   * Data that can't be read. Its owner is unknown, so it was not removed. Restore it from a backup and call `eraseUser` again; or remove the
+   * user's part with `deleteSession`, with `erase` of the memory manager, or as a file. Missing when there is none.
    */
   unreadable?: Unreadable[];
 }
 
-/** How many sessions are noted and deleted together. */
+/** How many sessions are recorded and deleted together. */
 const PAGE = 300;
 const RECORD = { kind: 'erasure', key: 'sessions' } as const;
 
@@ -65,9 +65,9 @@ const RECORD = { kind: 'erasure', key: 'sessions' } as const;
  * sessions on hold too, and the user's records of all apps. It may be interrupted at any point, even by the end of its process. Call it
  * again to remove the rest; only the rest is counted then. Without data the counts are 0.
  *
- * Turns of the user that run meanwhile, in any process, bring nothing back: their saves are refused with `ABORTED`. The user may start
- * again when the promise resolves. For this a record with a hash of the user id and a number stays. A store without `capabilities.scopes`
- * can't keep it: there, the first turn of a new session that began before may still be saved.
+ * Turns of the user that run meanwhile, in any process, restore nothing: their saves are refused with `ABORTED`. The user may start again
+ * when the promise resolves. For this, a record with a hash of the user id and a number stays. A store without `capabilities.scopes` can't
+ * keep it: there, the first turn of a new session that began before may still be saved.
  *
  * With `memory`, the memories of the user and of these sessions are removed, too. Memories that all users of an app may read stay,
  * without texts that wait to be learned or approved: call `memory.forgetSource` before, to remove those that a session has added.
@@ -124,7 +124,7 @@ class Erasure {
     for (const { value } of records) await this.#delete(value as string[]);
   }
 
-  /** Makes all saves fail from here on that could bring back erased data. */
+  /** From here on, refuses all saves that could restore erased data. */
   async #refuseRunningTurns(): Promise<void> {
     if (!keepsScopes(this.#store)) return;
     const { sessionId, context } = this.#journal;
@@ -144,13 +144,13 @@ class Erasure {
       if (!cursor) this.#unreadable = new UnreadableItems();
       const { items, nextCursor, unreadable } = await this.#store.listSessions(page);
       this.#unreadable.add(unreadable);
-      if (items.length > 0) await this.#deleteNoted(items.map(({ sessionId }) => sessionId));
+      if (items.length > 0) await this.#deleteRecorded(items.map(({ sessionId }) => sessionId));
       // Lists from the beginning again, because a session that was written meanwhile comes first.
       cursor = items.length > 0 ? '' : nextCursor;
     } while (cursor !== undefined);
   }
 
-  async #deleteNoted(sessionIds: string[]): Promise<void> {
+  async #deleteRecorded(sessionIds: string[]): Promise<void> {
     if (keepsRecords(this.#store)) await this.#store.writeRecord({ ...this.#journal, ...RECORD, value: sessionIds });
     await this.#delete(sessionIds);
   }
@@ -159,7 +159,7 @@ class Erasure {
     // Before the sessions: without them it is unknown whose memories these are.
     await this.#eraseSessionMemories(sessionIds);
     await this.#deleteSessions(sessionIds);
-    // While the sessions are there, the memory marks their messages as read, and a turn may end and be learned from.
+    // Again, because until the sessions were deleted the memory could mark their messages as read, and learn from a turn that ended.
     await this.#eraseSessionMemories(sessionIds);
   }
 
@@ -179,7 +179,7 @@ class Erasure {
     }
   }
 
-  /** Also what waits to be learned from these sessions, or to be approved, for all users of an app. */
+  /** Also erases texts of these sessions that wait to be learned or approved for all users of an app. */
   async #eraseSessionMemories(sources: readonly string[]): Promise<void> {
     const ids = new Set(sources);
     const isOwn = (scope: MemoryScopeId) => scope.scope === 'session' && ids.has(scope.sessionId);

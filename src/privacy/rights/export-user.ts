@@ -12,8 +12,8 @@ export interface ExportUserOptions extends SessionStoreOptions {
   /** The user's id, as the agents' option `userId` gives it. */
   userId: string;
   /**
-   * The memory manager of the agents, to export the memories of the user and of their sessions, too, and what waits to be learned from these
-   * sessions for all users of an app. Default: no memories.
+   * The memory manager of the agents, to export the memories of the user and of their sessions, too, and texts of these sessions that wait to
+   * be learned for all users of an app. Default: no memories.
    */
   memory?: UserMemories;
 }
@@ -23,7 +23,7 @@ export interface ExportUserOptions extends SessionStoreOptions {
  * session records, and the user's records of all apps. Each line is an {@link ExportedLine} and ends in `\n`; the last one has the counts.
  *
  * Read it as a stream: nothing is collected in memory. A session that is written meanwhile is exported as it was at some moment of the
- * export. What can't be read is named by a line of its own.
+ * export. Data that can't be read is reported in a line of its own.
  *
  * @throws `FAILED_PRECONDITION` for a store that can't list sessions by owner, and the store's errors; the export is then incomplete.
  * @example

@@ -9,7 +9,7 @@ import type { UserMemories } from '../../store/memory/user-memories.ts';
 export const isUserMemories: OptionCheck = (value) =>
   typeof (value as Partial<UserMemories> | null)?.eraseWaiting === 'function' ? undefined : 'a memory manager';
 
-/** The scopes that `isOwn` accepts, and those of apps, of which only what waits to be learned or approved may be a user's. One list for both. */
+/** The scopes that `isOwn` accepts, and those of apps, in which texts that wait to be learned or approved may be a user's. Lists once for both. */
 export async function memoryScopesOf(
   { memory, context }: SessionStoreOptions & { readonly memory?: UserMemories },
   isOwn: (scope: MemoryScopeId) => boolean,
@@ -17,16 +17,16 @@ export async function memoryScopesOf(
 ): Promise<{ own: object[]; apps: object[] }> {
   const kinds: MemoryScopeId['scope'][] = [];
   const filter = (scope: MemoryScopeId): boolean => {
-    const isWanted = scope.scope === 'app' || isOwn(scope);
-    if (isWanted) kinds.push(scope.scope);
-    return isWanted;
+    const isIncluded = scope.scope === 'app' || isOwn(scope);
+    if (isIncluded) kinds.push(scope.scope);
+    return isIncluded;
   };
   const found = (await memory?.listScopes({ filter, context, onUnreadable: (items) => unreadable?.add(items) })) ?? [];
   const isOfApp = (_: object, i: number): boolean => kinds[i] === 'app';
   return { own: found.filter((one, i) => !isOfApp(one, i)), apps: found.filter(isOfApp) };
 }
 
-/** @throws `INVALID_ARGUMENT` for an unknown option, and for a `userId` that is no id. */
+/** @throws `INVALID_ARGUMENT` for an unknown option, and for an invalid `userId`. */
 export function checkUserCall(
   name: string,
   options: { readonly userId: string },

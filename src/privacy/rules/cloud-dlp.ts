@@ -20,7 +20,7 @@ export interface DlpAnswer {
   result?: InspectedText | null;
 }
 
-/** The least certainty of a finding. */
+/** The minimum certainty of a finding. */
 export type DlpLikelihood = 'VERY_UNLIKELY' | 'UNLIKELY' | 'POSSIBLE' | 'LIKELY' | 'VERY_LIKELY';
 
 /** Options of {@link cloudDlp}. */
@@ -70,7 +70,7 @@ export function cloudDlp(client: DlpClient, options: CloudDlpOptions): PrivacyRu
     if (result?.findingsTruncated) {
       throw new GenkitError({
         status: 'RESOURCE_EXHAUSTED',
-        message: 'Cloud DLP found more than it answers. Inspect fewer types, or shorter texts.',
+        message: 'Cloud DLP did not return all findings. Inspect fewer types, or shorter texts.',
       });
     }
     return inspectedMatches(text, result?.findings ?? []);

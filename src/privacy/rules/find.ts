@@ -1,7 +1,7 @@
 import { GenkitError } from 'genkit';
 import { jsonLiterals } from './json-text.ts';
 import type { RankedMatch } from './overlaps.ts';
-import { spansLeftAlone } from './placeholder.ts';
+import { spansToSkip } from './placeholder.ts';
 import type { FindOptions, PrivacyRule, RuleMatch } from './types.ts';
 
 /** All matches of all rules in `text`; if it is JSON, those in its strings, numbers and names. */
@@ -43,8 +43,8 @@ async function findPlain(text: string, rules: readonly PrivacyRule[], options: F
     }
   }
   if (found.length === 0) return found;
-  const leftAlone = spansLeftAlone(text);
-  return found.filter(({ start, end }) => !leftAlone.some((span) => span.start <= start && end <= span.end));
+  const skipped = spansToSkip(text);
+  return found.filter(({ start, end }) => !skipped.some((span) => span.start <= start && end <= span.end));
 }
 
 export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
@@ -63,7 +63,7 @@ function assertMatch({ kind, start, end }: RuleMatch, text: string, rule: Privac
     return;
   throw new GenkitError({
     status: 'INTERNAL',
-    message: `The privacy rule '${rule.name}' answered a match that is not in the text: it needs a kind, and 0 <= start < end <= ${text.length}.`,
+    message: `The privacy rule '${rule.name}' returned an invalid match: it needs a kind, and 0 <= start < end <= ${text.length}.`,
   });
 }
 

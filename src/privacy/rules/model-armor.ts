@@ -75,13 +75,13 @@ export function modelArmor(client: ModelArmorClient, options: ModelArmorOptions)
       if (!result || result.executionState === 'EXECUTION_SKIPPED' || result.executionState === 2) {
         throw new GenkitError({
           status: 'FAILED_PRECONDITION',
-          message: `Model Armor did not inspect a text for sensitive data. Give the template '${template}' a filter that does, or shorter texts.`,
+          message: `Model Armor did not inspect a text for sensitive data. Add such a filter to the template '${template}', or send shorter texts.`,
         });
       }
       if (result.findingsTruncated) {
         throw new GenkitError({
           status: 'RESOURCE_EXHAUSTED',
-          message: 'Model Armor found more than it answers. Send shorter texts.',
+          message: 'Model Armor did not return all findings. Send shorter texts.',
         });
       }
       return inspectedMatches(text, result.findings ?? []);

@@ -15,7 +15,7 @@ const HASH_BYTES = 16;
  * import { HashNumbering, redactText } from 'genkitx-agents/privacy';
  * const numbering = new HashNumbering({ secret: process.env['PRIVACY_SECRET']! });
  * await redactText('Mail anna@example.com', [], { numbering });
- * JSON.stringify(numbering.hashes); // Keep it, and pass it as `hashes` to go on with the same numbers.
+ * JSON.stringify(numbering.hashes); // Keep it, and pass it as `hashes` to continue with the same numbers.
  */
 export class HashNumbering implements Numbering {
   /** The hashes so far. */

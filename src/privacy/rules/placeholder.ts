@@ -5,11 +5,11 @@ export function placeholder(kind: string, number: number): string {
 }
 
 /** Placeholders, and files as base64. Names have no digits, so that no key or number is taken for a placeholder. */
-const LEFT_ALONE =
+const SKIPPED =
   /\[[A-Z]{1,30}(?:_[A-Z]{1,30}){0,7}_\d{1,5}\]|\bdata:[\w.+-]{1,80}\/[\w.+-]{1,80}[\w=;.-]{0,80};base64,[\w+/=%-]*/g;
 
 /** The parts of `text` in which nothing is found: placeholders of an earlier redaction, and `data:` URLs. */
-export function spansLeftAlone(text: string): { start: number; end: number }[] {
+export function spansToSkip(text: string): { start: number; end: number }[] {
   if (!text.includes('[') && !text.includes(';base64,')) return [];
-  return [...text.matchAll(LEFT_ALONE)].map(({ index, 0: span }) => ({ start: index, end: index + span.length }));
+  return [...text.matchAll(SKIPPED)].map(({ index, 0: span }) => ({ start: index, end: index + span.length }));
 }

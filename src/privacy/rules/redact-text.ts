@@ -6,7 +6,7 @@ import type { Finding, Numbering, PrivacyRule, Redacted, RedactTextOptions } fro
 
 /**
  * Replaces the values that the rules find in `text` by placeholders such as `[EMAIL_1]`. JSON stays JSON: its strings, numbers and names
- * are searched one by one. Placeholders and `data:` URLs with base64 are left alone.
+ * are searched one by one. Placeholders and `data:` URLs with base64 are not changed.
  *
  * @throws The error of a rule that throws.
  * @example

@@ -8,9 +8,9 @@ import type { PrivacyRule, Redacted, RedactValueOptions, ValueFinding } from './
 
 /**
  * Replaces the values that the rules find in the strings, numbers and member names of a JSON value by placeholders. A number becomes a
- * string. The URLs of media parts are left alone. `value` is not changed; the result shares the parts without findings.
+ * string. The URLs of media parts are kept. `value` is not changed; the result shares the parts without findings.
  *
- * @throws `INVALID_ARGUMENT` for an `except` that is no JSON Pointer, `JsonValueError` for a value that is not JSON, and the error of a
+ * @throws `INVALID_ARGUMENT` for an `except` that is not a JSON Pointer, `JsonValueError` for a value that is not JSON, and the error of a
  *   rule that throws.
  * @example
  * import { piiRules, redactValue } from 'genkitx-agents/privacy';
@@ -46,7 +46,7 @@ export async function redactValue<T>(
   return { value: redacted, findings };
 }
 
-/** @throws `INVALID_ARGUMENT` for a text that is no JSON Pointer. */
+/** @throws `INVALID_ARGUMENT` for a text that is not a JSON Pointer. */
 export function parseExcept(pointer: string): string[] {
   try {
     return parsePointer(pointer);

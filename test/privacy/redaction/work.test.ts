@@ -116,7 +116,7 @@ describe('numbers that can not be kept refuse the save', () => {
     expect(await textsOf(inner, await save(store, 's', 'plant-0001-x'))).toEqual(['[PLANT_20000]']);
     await expect(save(store, 's', 'plant-0002-x')).rejects.toMatchObject({
       status: 'FAILED_PRECONDITION',
-      message: expect.stringContaining('20000 is the most'),
+      message: expect.stringContaining('at most 20000 are allowed'),
     });
     expect((await inner.listSnapshots({ sessionId: 's' })).items).toHaveLength(1);
     expect(await textsOf(inner, await save(store, 's', 'again plant-0001-x'))).toEqual(['again [PLANT_20000]']);
@@ -325,7 +325,7 @@ describe('rules', () => {
     });
   });
 
-  test('search what looks machine-made too, where the runtime does not make it', async () => {
+  test('search texts that look generated, too, where the runtime does not generate them', async () => {
     const id = randomUUID();
     const hash = 'ab'.repeat(32);
     const time = '1985-03-12T00:00:00.000Z';
@@ -441,7 +441,7 @@ describe('beforeModel', () => {
 });
 
 describe('a mutator', () => {
-  test('that answers another text each time is refused', async () => {
+  test('that returns a different text each time is refused', async () => {
     const store = redacting(new InMemorySessionStore(), optionsWith());
     let runs = 0;
     const saved = store.saveSnapshot(undefined, () => ({

@@ -35,7 +35,7 @@ describe('retention', () => {
     await plant(store, 'one', [10]);
     const archive = () => Promise.reject(new Error('the disk is full'));
     expect(await applyRetention(store, { idleMs: DAY }, { archive })).toMatchObject({ failed: 1 });
-    expect(warn.mock.calls).toEqual([['Retention left session "one" as it is. the disk is full']]);
+    expect(warn.mock.calls).toEqual([['Retention did not change session "one". the disk is full']]);
   });
 
   it('archives to a bucket through the client of Cloud Storage, and leaves the session when that is refused', async () => {

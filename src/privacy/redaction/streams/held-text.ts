@@ -68,7 +68,7 @@ export class HeldText {
     }
   }
 
-  /** Instead of a search that failed: the text is released as it is. */
+  /** Replaces a search that failed: the text is released unchanged. */
   skipSearch(): void {
     this.#findings = [];
     this.#searchedLength = this.#text.length;

@@ -10,7 +10,7 @@ import { SharedNumbering } from '../session-numbers.ts';
 import { HeldText } from './held-text.ts';
 import { chunksOf, dropPartialInputs, itemsOf, messageNameOf, slotsOf, type StreamItem } from './stream-items.ts';
 
-/** Where a rule failed, for its error. */
+/** The place that the error of a rule names. */
 const STREAM = 'a kept stream';
 
 /**
@@ -23,7 +23,7 @@ const STREAM = 'a kept stream';
  * - Partial inputs of tool requests, which some models stream, are not kept.
  * - `except` and `beforeModel` change nothing here.
  *
- * @throws `INVALID_ARGUMENT` for a `manager` that is none, and for missing or wrong options. A write throws `UNAVAILABLE` when a rule
+ * @throws `INVALID_ARGUMENT` for a wrong `manager`, and for missing or wrong options. A write throws `UNAVAILABLE` when a rule
  *   throws or takes too long; the server then closes the kept stream as failed, and the turn continues.
  * @example
  * import { InMemoryStreamManager } from 'genkit/beta';
@@ -91,19 +91,19 @@ class RedactedStream<S, O> implements ActionStreamInput<S, O> {
 
   error(error: unknown): Promise<void> {
     // Drops the waiting items: they were not searched, and the stream has failed.
-    return this.#last.then(async () => this.#input.error(await this.#safeError(error, this.#timeUp())));
+    return this.#last.then(async () => this.#input.error(await this.#safeError(error, this.#deadlineSignal())));
   }
 
   #next(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const next = this.#last.then(() => {
       if (this.#isBroken) throw unavailable('A chunk before this one could not be kept, so the stream has a gap.');
-      return work(this.#timeUp());
+      return work(this.#deadlineSignal());
     });
     this.#last = next.catch(() => (this.#isBroken = true));
     return next;
   }
 
-  #timeUp(): AbortSignal {
+  #deadlineSignal(): AbortSignal {
     return AbortSignal.timeout(this.#settings.timeoutMs);
   }
 

@@ -6,7 +6,7 @@ const SEPARATOR = /^(?:[ \t]{0,2}[-./_|·•]?[ \t]{0,2}|\r?\n)$/;
 const MIN_DIGITS = 13;
 const MAX_DIGITS = 19;
 
-/** Card numbers of the large brands, with a right check digit. */
+/** Card numbers of the large brands, with a valid check digit. */
 export const creditCard = patternRule('credit-card', 64, function* (text): Generator<Span> {
   for (const run of digitRuns(text, SEPARATOR)) {
     for (let from = 0; from < run.length; from++) {
@@ -52,7 +52,7 @@ function isGroupedLikeCard(groups: readonly DigitGroup[]): boolean {
   return sizes.slice(0, -1).every((size) => size === sizes[0]) && sizes.at(-1)! <= Math.max(sizes[0]!, 7);
 }
 
-/** Whether this is no article number and no part of a fraction, a hash or a part number. Letters may touch it, but no mix with digits. */
+/** Whether this is neither an article number nor a part of a fraction, a hash or a part number. Letters may touch it, but not letters with digits. */
 function standsAlone(text: string, start: number, end: number): boolean {
   const before = text.slice(Math.max(0, start - 16), start);
   const after = text.slice(end, end + 12);

@@ -13,7 +13,7 @@ const MONTH_FIRST = /(?<!\p{L})\p{L}{3,}\.? \d{1,2}(?:st|nd|rd|th)?,? (?:19|20)\
 const WORD =
   /date[ _-]?of[ _-]?birth|birth[ _-]?(?:date|day)|\bd\.?[ ]?o\.?[ ]?b\b\.?|\bborn\b|\(b\.|geburts(?:datum|tag)|\bgeboren\b|\bgeb\.|naissance|\bn[ée]+\(?e?\)? le|anniversaire|nacimiento|\bnacid[oa]|\bnaci[óo]|cumplea[ñn]os|nascita|\bnat[oa]\b|compleanno|nascimento|\bnascid[oa]|\bnasci\b|anivers[aá]rio|geboortedatum|\bverjaardag|urodzeni|\burodzon[ya]|\bur\.|födelsedatum|\bfödd\b|fødselsdato|\bfødt\b|syntymäaika|\bsyntynyt|narození|\bnarozen|doğum|рожден|родил|народж|γέννησης|تاريخ الميلاد|תאריך לידה|生年月日|出生|生日|誕生日|생년월일|생일|जन्म/giu;
 /** Words of other dates, and the end of a sentence: after these, a date does not belong to the word before. */
-const ELSEWHERE =
+const OTHER_DATE =
   /[.!?。！？]\s+\p{Lu}|[;\n][^;\n:=]{1,40}[:=]|expir|issue|invoice|order|valid|until|since|due\b|ausgestellt|gültig|rechnung|bestell|caduc|vence|emisi|émis|expire|factur|scad|verloopt/iu;
 const REACH = 48;
 const REACH_AFTER = 24;
@@ -24,15 +24,15 @@ export const dateOfBirth = patternRule('date-of-birth', 96, function* (text, lab
   for (const pattern of [NUMERIC, DAY_FIRST, MONTH_FIRST]) {
     for (const { 0: date, index: start } of text.matchAll(pattern)) {
       const end = start + date.length;
-      if (isPlausible(date) && isCalledBirth(text, start, end, label)) yield { start, end };
+      if (isPlausible(date) && isBirthDate(text, start, end, label)) yield { start, end };
     }
   }
 });
 
-function isCalledBirth(text: string, start: number, end: number, label: string | undefined): boolean {
+function isBirthDate(text: string, start: number, end: number, label: string | undefined): boolean {
   const before = textBefore(text, start, label, REACH);
   const word = [...before.matchAll(WORD)].at(-1);
-  if (word && !/\d{4}/.test(before.slice(word.index)) && !ELSEWHERE.test(before.slice(word.index + word[0].length)))
+  if (word && !/\d{4}/.test(before.slice(word.index)) && !OTHER_DATE.test(before.slice(word.index + word[0].length)))
     return true;
   // "am 12.03.1985 geboren", "12/03/1985 (DOB)"
   const after = text.slice(end, end + REACH_AFTER);

@@ -6,7 +6,7 @@ const LONGEST = 34;
 /** With separators. */
 const LONGEST_WRITTEN = 80;
 
-/** International bank account numbers of the known countries, with right check digits. */
+/** International bank account numbers of the known countries, with valid check digits. */
 export const iban = patternRule('iban', LONGEST_WRITTEN, function* (text): Generator<Span> {
   let searched = 0;
   for (const { index: start } of text.matchAll(BEGINNING)) {

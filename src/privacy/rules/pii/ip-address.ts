@@ -10,14 +10,14 @@ const NUMBERED =
 
 /** Addresses of IP version 4 and 6. */
 export const ipAddress = patternRule('ip-address', 56, function* (text, label): Generator<Span> {
-  // All addresses found below have a digit: `isOtherwiseUsed` excludes those without.
+  // All addresses found below have a digit: `isOtherNotation` excludes those without.
   if (!/\d/.test(text)) return;
   for (const { 0: value, index: start } of text.matchAll(V4)) {
     if (!validator.isIP(value, 4) || NUMBERED.test(textBefore(text, start, label, 24))) continue;
     yield { start, end: start + value.length };
   }
   for (const { 0: value, index: start } of text.matchAll(V6)) {
-    if (validator.isIP(value, 6) && !isOtherwiseUsed(value))
+    if (validator.isIP(value, 6) && !isOtherNotation(value))
       yield { start, end: start + value.length, canonical: shortest(value) };
   }
 });
@@ -30,7 +30,7 @@ function shortest(value: string): string {
 }
 
 /** Whether it is `::`, `ab::cd` of a programming language, or a hardware address of eight bytes. */
-function isOtherwiseUsed(value: string): boolean {
+function isOtherNotation(value: string): boolean {
   const groups = value.split(':').filter((group) => group !== '');
   const isHardware = groups.length === 8 && groups.every((group) => group.length === 2);
   return isHardware || !/\d/.test(value) || (groups.length < 3 && groups[0]?.length !== 4 && !value.includes('.'));

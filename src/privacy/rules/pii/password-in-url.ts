@@ -6,7 +6,7 @@ const PARAMETER =
   /[?&;](?:password|passwd|passphrase|passwort|pwd|pass|access_token|client_secret)=([^\s&;#"'<>]{1,256})/gi;
 
 /** Text in place of a password: stars, `${PASSWORD}`, `{password}`, `$PASSWORD`, `%s`. */
-const STAND_IN = /^(?:[*.•x]+|[$%#]?\{.*\}|\[.*\]|\$[A-Z_]+|%[sv]|(?:your[-_]?)?password|redacted)$/;
+const PLACEHOLDER = /^(?:[*.•x]+|[$%#]?\{.*\}|\[.*\]|\$[A-Z_]+|%[sv]|(?:your[-_]?)?password|redacted)$/;
 
 /** Passwords in URLs and connection strings. The rest of the URL stays. */
 export const passwordInUrl = patternRule('password-in-url', 512, function* (text): Generator<Span> {
@@ -16,7 +16,7 @@ export const passwordInUrl = patternRule('password-in-url', 512, function* (text
   ] as const) {
     for (const { 0: match, 1: password, index } of text.matchAll(pattern)) {
       const end = index + match.length - signs;
-      if (!STAND_IN.test(password!)) yield { start: end - password!.length, end };
+      if (!PLACEHOLDER.test(password!)) yield { start: end - password!.length, end };
     }
   }
 });

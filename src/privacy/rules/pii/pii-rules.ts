@@ -64,7 +64,7 @@ export function piiRules(options: PiiRulesOptions = {}): PrivacyRule[] {
   };
   const unknown = options.kinds?.find((kind) => !Object.hasOwn(rules, kind));
   if (unknown !== undefined) {
-    throw invalidArgument(`piiRules knows no kind '${unknown}'. The kinds are ${Object.keys(rules).join(', ')}.`);
+    throw invalidArgument(`piiRules has no kind '${unknown}'. The kinds are ${Object.keys(rules).join(', ')}.`);
   }
   return Object.values(rules).filter(({ name }) => options.kinds?.includes(name as PiiKind) ?? true);
 }
