@@ -6,7 +6,7 @@
  */
 export const KIND = Symbol.for('genkitx-agents.error-kind');
 
-/** Whether this is an error of a class, of whichever copy of the package. */
+/** Whether this is an error of a class, of any copy of the package. */
 export function isKind(error: unknown, kind: string): boolean {
   return (error as { [KIND]?: unknown } | null | undefined)?.[KIND] === kind;
 }

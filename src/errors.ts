@@ -6,9 +6,9 @@ import { isKind, KIND } from './error-kind.ts';
 const AUDIENCE = Symbol.for('genkitx-agents.error-audience');
 
 /**
- * The part of an error that a client may see: `user`, all of it: the application wrote it for its user, or it names nothing but snapshots that
- * the caller may read; `caller`, status and message, which this package wrote for the agent's caller; `status`, the status only; `operator`,
- * neither. Inside the process all of an error may be read.
+ * The part of an error that a client may see. `user`: all of it; the application wrote it for its user, or it names only snapshots that the
+ * caller may read. `caller`: status and message, which this package wrote for the agent's caller. `status`: the status only. `operator`:
+ * neither. Code in the process may read all of an error.
  */
 export type Audience = 'user' | 'caller' | 'status' | 'operator';
 
@@ -18,7 +18,7 @@ export function addressTo<T extends object>(audience: Audience, error: T): T {
   return Object.defineProperty(error, AUDIENCE, { value: audience, configurable: true });
 }
 
-/** The mark that {@link addressTo} left; `undefined` without one. */
+/** The audience that {@link addressTo} set; `undefined` without one. */
 export function markedAudience(error: unknown): Audience | undefined {
   return (error as { [AUDIENCE]?: Audience } | null | undefined)?.[AUDIENCE];
 }
@@ -38,7 +38,7 @@ export function markedAudience(error: unknown): Audience | undefined {
 export class SessionConflictError extends GenkitError {
   /** @internal */
   readonly [KIND] = 'SessionConflictError';
-  /** The session that went on. */
+  /** The session that has changed. */
   readonly sessionId: string;
   /** The leaf that the save expected; `null`: none. */
   readonly expectedLeafId: string | null;
@@ -67,7 +67,7 @@ export class SessionConflictError extends GenkitError {
     this.actualLeafId = actualLeafId;
   }
 
-  /** Recognises the error whichever copy of the package threw it. */
+  /** Recognizes the errors of every copy of the package. */
   static isInstance(error: unknown): error is SessionConflictError {
     return isKind(error, 'SessionConflictError');
   }
@@ -87,22 +87,22 @@ export class AgentInitError extends GenkitError {
     addressTo('caller', this);
   }
 
-  /** Recognises the error whichever copy of the package threw it. */
+  /** Recognizes the errors of every copy of the package. */
   static isInstance(error: unknown): error is AgentInitError {
     return isKind(error, 'AgentInitError');
   }
 }
 
 /**
- * A key or a value that a session's state does not take (status `INVALID_ARGUMENT`): no JSON, too long, too large, too deep, or not what the
- * schema says. Nothing was changed.
+ * A key or a value that a session's state does not accept (status `INVALID_ARGUMENT`): not JSON, too long, too large, too deep, or against the
+ * schema. Nothing was changed.
  */
 export class StateError extends GenkitError {
   /** @internal */
   readonly [KIND] = 'StateError';
-  /** The key as it was given, prefix and all; of a record that a store refused, the key in the record. */
+  /** The key as it was given, with its prefix; of a record that a store refused, the key in the record. */
   readonly key: string;
-  /** Where in the value, as a JSON Pointer; empty for the value itself, and for any place in a `temp:` value. */
+  /** The place in the value, as a JSON Pointer; empty for the value itself, and for any place in a `temp:` value. */
   readonly path: string;
   /** What is wrong, and what to do. */
   readonly reason: string;
@@ -119,14 +119,14 @@ export class StateError extends GenkitError {
     this.reason = reason;
   }
 
-  /** Recognises the error whichever copy of the package threw it. */
+  /** Recognizes the errors of every copy of the package. */
   static isInstance(error: unknown): error is StateError {
     return isKind(error, 'StateError');
   }
 }
 
 /**
- * What a model must be sent does not fit its window (status `FAILED_PRECONDITION`): the instructions, the tools and the current turn alone take
+ * The request for a model does not fit its window (status `FAILED_PRECONDITION`): the instructions, the tools and the current turn alone take
  * more than the budget, or the model refused the length twice. The message has the table of the sections.
  */
 export class ContextOverflowError extends GenkitError {
@@ -150,34 +150,34 @@ export class ContextOverflowError extends GenkitError {
     this.sections = sections;
   }
 
-  /** Recognises the error whichever copy of the package threw it. */
+  /** Recognizes the errors of every copy of the package. */
   static isInstance(error: unknown): error is ContextOverflowError {
     return isKind(error, 'ContextOverflowError');
   }
 }
 
-/** The caller's argument is wrong; sending it again will not help. */
+/** The caller's argument is invalid; a retry will not help. */
 export function invalidArgument(message: string, detail?: unknown): GenkitError {
   const error = new GenkitError({ status: 'INVALID_ARGUMENT', message, ...(detail !== undefined && { detail }) });
   return addressTo('caller', error);
 }
 
-/** The argument is fine, what is stored does not allow the operation. */
+/** The argument is valid, but the stored data does not allow the operation. */
 export function failedPrecondition(message: string): GenkitError {
   return addressTo('caller', new GenkitError({ status: 'FAILED_PRECONDITION', message }));
 }
 
-/** What the caller names is not there. */
+/** The item that the caller names does not exist. */
 export function notFound(message: string): GenkitError {
   return addressTo('caller', new GenkitError({ status: 'NOT_FOUND', message }));
 }
 
-/** A call after `close()`. `what` is the closed thing, say the store's class. */
+/** A call after `close()`. `what` names the closed object, for example the store's class. */
 export function closed(what: string): GenkitError {
   return failedPrecondition(`This ${what} is closed; use a new one.`);
 }
 
-/** Something that was stored is gone or unreadable. */
+/** Stored data is missing or unreadable. */
 export function dataLoss(message: string): GenkitError {
   return new GenkitError({ status: 'DATA_LOSS', message });
 }
@@ -192,13 +192,13 @@ export function isAborted(thrown: unknown): boolean {
   return (thrown as { status?: unknown } | null)?.status === 'ABORTED';
 }
 
-/** The medium does not answer, or not now; the same call may go through later. */
+/** The medium does not answer; the same call may succeed later. */
 export function unavailable(message: string, cause?: unknown): GenkitError {
   const error = new GenkitError({ status: 'UNAVAILABLE', message });
   return cause === undefined ? error : causedBy(error, cause);
 }
 
-/** Gives an error its cause, as `new Error(message, { cause })` does: in no JSON. */
+/** Gives an error its cause, as `new Error(message, { cause })` does. JSON omits it. */
 export function causedBy(error: GenkitError, cause: unknown): GenkitError {
   return Object.defineProperty(error, 'cause', { value: cause, configurable: true, writable: true });
 }
@@ -222,7 +222,7 @@ export function logError(sentence: string, thrown: unknown): void {
   logger.error(`${sentence} ${describeThrown(thrown)}`);
 }
 
-/** Like {@link logError}, for a failure that is made up for. */
+/** Like {@link logError}, for a failure from which the package recovers. */
 export function logWarning(sentence: string, thrown: unknown): void {
   logger.warn(`${sentence} ${describeThrown(thrown)}`);
 }
@@ -238,6 +238,6 @@ export function describeThrown(thrown: unknown): string {
     }
     return described.join('\nCaused by: ');
   } catch {
-    return 'What was thrown cannot be described.';
+    return 'The thrown value cannot be described.';
   }
 }

@@ -44,12 +44,12 @@ export function isPlain(value: object): boolean {
   return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** Whether a value is an object, and no array. */
+/** Whether a value is an object, and not an array. */
 export function isMembers(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Whether a value is a plain object, and no array. */
+/** Whether a value is a plain object, and not an array. */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
   return isMembers(value) && isPlain(value);
 }

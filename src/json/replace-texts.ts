@@ -3,23 +3,23 @@ import { setMember } from './value.ts';
 /** A text, a number as text, or the name of a member. */
 export interface FoundText {
   readonly kind: 'text' | 'number' | 'name';
-  /** Where it is, by names and indexes; of a name, where its object is. Changes after the call. */
+  /** Its path of names and indexes; for a name, the path of its object. The array changes after the call. */
   readonly path: readonly (string | number)[];
   /** The name of the nearest member around it; `undefined` for a name, and at the top. */
   readonly label: string | undefined;
 }
 
-/** Returns the text to put in place of another: the same text to leave it. */
+/** Returns the replacement of a text; the same text to keep it. */
 export type ReplaceText = (text: string, found: FoundText) => Promise<string>;
 
 /** Paths of members and items, in parts; `*` is any one name or index. */
 export type Paths = readonly (readonly string[])[];
 
 /**
- * Replaces texts, numbers and names of members in a JSON value. A number that is replaced becomes a text. The URLs of media parts stay as they
- * are. `value` is not changed; the result shares the parts in which nothing is replaced.
+ * Replaces texts, numbers and names of members in a JSON value. A number that is replaced becomes a text. The URLs of media parts are kept.
+ * `value` is not changed; the result shares the parts in which nothing is replaced.
  *
- * @param except What stays as it is. Default: nothing.
+ * @param except Parts that are not changed. Default: none.
  */
 export async function replaceTexts<T>(value: T, replace: ReplaceText, except: Paths = []): Promise<T> {
   return (await new Walk(replace).replaced(value, except, undefined)) as T;

@@ -66,7 +66,7 @@ export function jsonBytes(value: unknown, limit = Infinity, depth = 0): number {
   return bytes === 1 ? 2 : bytes;
 }
 
-/** Cuts a list into parts of at most so many bytes of JSON and so many items, in its order. A longer item gets a part of its own. */
+/** Divides a list into parts of at most `most` bytes of JSON and `mostItems` items, in its order. A longer item gets a part of its own. */
 export function cutByBytes<T>(items: readonly T[], most: number, mostItems = Infinity): T[][] {
   const parts: T[][] = [];
   let room = 0;

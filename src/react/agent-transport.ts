@@ -28,7 +28,7 @@ export interface AgentTransportOptions {
    * What a tool waits for: an approval (`addToolApprovalResponse`), or an output that the user gives (`addToolOutput`). Default: an approval.
    */
   waitsFor?: WaitsFor;
-  /** What the model gets in place of the output of a tool that the user denied. Default: a sentence, with the reason. */
+  /** Returns the output of a tool that the user denied, for the model. Default: a sentence, with the reason. */
   denied?: (interrupt: AgentInterrupt, reason: string | undefined) => unknown;
   /** Where turns are kept for a reload. `false`: nowhere. Default: `localStorage`. */
   storage?: TurnStorage | false;
@@ -36,13 +36,13 @@ export interface AgentTransportOptions {
   storageKey?: string;
 }
 
-/** What `useChat` sends. */
+/** A request of `useChat`. */
 export interface ChatRequest {
-  /** Whether a message was sent, or a reply is to be made again. */
+  /** Whether a message was sent, or a reply is generated again. */
   trigger: 'submit-message' | 'regenerate-message';
   /** The id of the chat: the session. */
   chatId: string;
-  /** The message that is replaced, or whose reply is made again. */
+  /** The message that is replaced, or whose reply is generated again. */
   messageId?: string | undefined;
   /** The conversation. */
   messages: readonly ChatMessage[];
@@ -52,11 +52,11 @@ export interface ChatRequest {
 
 /** A `ChatTransport` of the AI SDK. */
 export interface AgentChatTransport {
-  /** A stream that is asked for again comes from its beginning. */
+  /** A stream that is requested again begins with its first chunk. */
   readonly resumeStreamIsReplay: true;
   /** Runs a turn. */
   sendMessages: (request: ChatRequest) => Promise<ReadableStream<ChatChunk>>;
-  /** Reads the turn that runs; `null` when there is none. */
+  /** Reads the running turn; `null` when there is none. */
   reconnectToStream: (request: {
     chatId: string;
     abortSignal?: AbortSignal;
@@ -73,10 +73,10 @@ interface LastTurn {
 
 /**
  * A transport for `useChat` of the AI SDK (`ai` 6): its chat talks to an agent, and its id names the session. A tool that waits for the user is a
- * tool part that waits for an approval. `metadata` of each reply has the `snapshotId` that the next message goes on from; an edited message and a
- * reply that is made again are branches.
+ * tool part that waits for an approval. `metadata` of each reply has the `snapshotId` that the next message continues from; an edited message and
+ * a reply that is generated again are branches.
  *
- * @param agent What `remoteAgent()` returned, or the agent's URL.
+ * @param agent The result of `remoteAgent()`, or the agent's URL.
  * @example
  * import { agentTransport } from 'genkitx-agents/react';
  *
@@ -95,22 +95,22 @@ export function agentTransport(
   const remote = typeof agent === 'string' || agent instanceof URL ? remoteAgent({ url: agent }) : agent;
   const kept = new KeptTurns(storageKey, storage);
   const lastTurns = new Map<string, LastTurn>();
-  /** How often the stream of a chat was asked for again. */
+  /** How often the stream of a chat was requested again. */
   const reconnects = new Map<string, number>();
 
-  /** Where a new message goes on. */
-  const startOf = async ({ chatId, messages, messageId, trigger }: ChatRequest): Promise<AgentInit | undefined> => {
+  /** The point from which a new message continues. */
+  const initFor = async ({ chatId, messages, messageId, trigger }: ChatRequest): Promise<AgentInit | undefined> => {
     const earlier = messages.slice(0, -1);
-    const isAgain = messageId !== undefined || trigger === 'regenerate-message';
+    const isReplacement = messageId !== undefined || trigger === 'regenerate-message';
     if (earlier.length === 0) {
       // A replacement of the first message has no earlier snapshot, so it begins a new session.
-      const isThere = isAgain && (await exists(remote, chatId));
-      return isThere ? undefined : { sessionId: chatId };
+      const hasSession = isReplacement && (await exists(remote, chatId));
+      return hasSession ? undefined : { sessionId: chatId };
     }
     const last = lastTurns.get(chatId);
     const isLast = last !== undefined && last.messageId === earlier.findLast(({ role }) => role === 'user')?.id;
     const known = (isLast && (await last.snapshotId)) || snapshotOf(earlier);
-    const snapshotId = known || (isAgain && (await findSnapshotOf(remote, earlier)));
+    const snapshotId = known || (isReplacement && (await findSnapshotOf(remote, earlier)));
     return snapshotId ? { snapshotId } : { sessionId: chatId };
   };
 
@@ -118,16 +118,16 @@ export function agentTransport(
     const { chatId, messages, abortSignal } = request;
     const last = messages.at(-1);
     if (!last) throw new AgentError({ status: 'INVALID_ARGUMENT', message: 'There is no message to send.' });
-    const goesOn = last.role === 'assistant' ? last : undefined;
-    const answers = goesOn && (await answersIn(remote, goesOn, denied));
-    const init = goesOn ? { snapshotId: snapshotOf(messages) } : await startOf(request);
+    const continued = last.role === 'assistant' ? last : undefined;
+    const answers = continued && (await answersIn(remote, continued, denied));
+    const init = continued ? { snapshotId: snapshotOf(messages) } : await initFor(request);
     const input: AgentInput = answers ? { resume: answers.resume } : { message: messageOf(last) };
     const onStreamId = (streamId: string) =>
       kept.write(chatId, {
         parentId: init?.snapshotId,
         input,
         streamId,
-        ...(goesOn && { reply: { goesOn, answers } }),
+        ...(continued && { reply: { continued, answers } }),
       });
     const turn = remote.chat(init).sendStream(input, { onStreamId });
     const snapshotId = turn.response.then(
@@ -136,7 +136,7 @@ export function agentTransport(
     );
     lastTurns.set(chatId, { messageId: messages.findLast(({ role }) => role === 'user')?.id, snapshotId });
     void snapshotId.then(() => kept.write(chatId, undefined));
-    return streamOf(turn, { abortSignal, stop: () => void turn.stop(), goesOn, answers, waitsFor });
+    return streamOf(turn, { abortSignal, stop: () => void turn.stop(), continued, answers, waitsFor });
   };
 
   const reconnectToStream: AgentChatTransport['reconnectToStream'] = async ({ chatId, abortSignal }) => {
@@ -153,13 +153,19 @@ export function agentTransport(
     try {
       await Promise.race([connected, turn.response]);
     } catch (error) {
-      // The server has it no more: the turn is saved, or lost.
+      // The server no longer has it: the turn is saved, or lost.
       if (AgentError.isInstance(error) && error.status === 'UNAVAILABLE') return null;
       throw error;
     }
-    // One that is asked for again, as in React's strict mode, is left and not stopped.
+    // A turn whose stream is requested again, as in React's strict mode, is not stopped.
     const stop = () => queueMicrotask(() => void (reconnects.get(chatId) === reconnect && turn.stop()));
-    return streamOf(turn, { abortSignal, stop, replays: true, waitsFor, ...(reply as Pick<StreamOptions, 'goesOn'>) });
+    return streamOf(turn, {
+      abortSignal,
+      stop,
+      replays: true,
+      waitsFor,
+      ...(reply as Pick<StreamOptions, 'continued'>),
+    });
   };
 
   return { resumeStreamIsReplay: true, sendMessages, reconnectToStream };
@@ -168,17 +174,17 @@ export function agentTransport(
 interface StreamOptions {
   abortSignal?: AbortSignal | undefined;
   stop: () => void;
-  /** The reply that the turn goes on with. */
-  goesOn?: ChatMessage | undefined;
-  /** What it had is written again. */
+  /** The reply that the turn continues. */
+  continued?: ChatMessage | undefined;
+  /** Its earlier parts are written again. */
   replays?: boolean;
-  /** What the user has answered to it. */
+  /** The user's answers to it. */
   answers?: Answers | undefined;
   waitsFor: WaitsFor;
 }
 
 function streamOf(turn: AgentTurn, options: StreamOptions): ReadableStream<ChatChunk> {
-  const { abortSignal, stop, goesOn, replays, answers, waitsFor } = options;
+  const { abortSignal, stop, continued, replays, answers, waitsFor } = options;
   return new ReadableStream<ChatChunk>({
     start: (controller) => {
       let isOpen = true;
@@ -187,16 +193,16 @@ function streamOf(turn: AgentTurn, options: StreamOptions): ReadableStream<ChatC
         isOpen = false;
         abortSignal?.removeEventListener('abort', onAbort);
       };
-      // What comes after is not shown any more.
+      // Later chunks are not shown.
       const onAbort = () => {
         stop();
         close(() => controller.close());
       };
       if (abortSignal?.aborted) onAbort();
       else abortSignal?.addEventListener('abort', onAbort, { once: true });
-      const chunks = new ChatChunks((chunk) => isOpen && controller.enqueue(chunk), goesOn, answers?.ids);
+      const chunks = new ChatChunks((chunk) => isOpen && controller.enqueue(chunk), continued, answers?.ids);
       const read = async () => {
-        chunks.start(replays ? goesOn : undefined);
+        chunks.start(replays ? continued : undefined);
         for (const id of answers?.given ?? []) chunks.answered(id, answers!.denied.includes(id));
         for await (const chunk of turn.stream) chunks.chunk(chunk);
         chunks.end(await turn.response, waitsFor);
@@ -242,7 +248,7 @@ interface Answers {
   denied: string[];
 }
 
-/** What the user has answered to the tools that wait in a reply. */
+/** The user's answers to the tools that wait in a reply. */
 async function answersIn(
   agent: AgentAPI,
   reply: ChatMessage,
@@ -250,7 +256,7 @@ async function answersIn(
 ): Promise<Answers> {
   const { snapshotId } = metadataOf(reply);
   if (snapshotId === undefined) {
-    const message = 'The reply names no snapshot: it was not made by this transport.';
+    const message = 'The reply has no snapshotId in its metadata: another transport created it.';
     throw new AgentError({ status: 'FAILED_PRECONDITION', message });
   }
   const { interrupts } = await agent.loadChat({ snapshotId });
@@ -282,7 +288,7 @@ function answer(
     resume.respond.push(interrupt.respond(describe(interrupt, approval?.reason)));
     denied.push(part!.toolCallId);
   } else {
-    const message = `The tool ${interrupt.name} still waits for an answer. Answer all that wait, then send.`;
+    const message = `The tool ${interrupt.name} still waits for an answer. Answer all waiting tools, then send.`;
     throw new AgentError({ status: 'FAILED_PRECONDITION', message });
   }
   ids.push(part!.toolCallId);

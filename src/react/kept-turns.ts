@@ -1,30 +1,30 @@
 import type { ErrorRecord } from '../client/errors.ts';
 import type { AgentInput } from '../client/types.ts';
 
-/** What a page keeps of a turn, for when it is loaded again and for the other tabs. */
+/** The data of a turn that a page stores, for a reload and for other tabs. */
 export interface KeptTurnRecord {
   /** The snapshot that the turn continues from. Default: none, it begins the session. */
   parentId?: string;
   input: AgentInput;
-  /** The snapshots that went on from the parent before. */
+  /** The parent's children before the turn. */
   known?: readonly string[];
-  /** By which the server keeps what the turn streams. Default: not known yet, or not kept. */
+  /** The id of the turn's stream, if the server keeps it. Default: not known yet, or not kept. */
   streamId?: string;
-  /** The reply of `useChat` that the turn goes on with. Default: a new one. */
+  /** The reply of `useChat` that the turn continues. Default: a new one. */
   reply?: unknown;
-  /** Why the turn failed. Default: it runs. */
+  /** The error of a failed turn. Default: the turn is running. */
   error?: ErrorRecord;
 }
 
 /** The part of the browser's storage that is used. */
 export type TurnStorage = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
-/** The chats of this page; the browser tells the other tabs only. */
+/** The chats of this page. The browser notifies other tabs only. */
 const listeners = new Set<(key: string, from: object) => void>();
 
 /**
- * The running and the failed turns, one a session, as the browser keeps them. Nothing is kept of a session without an id, nor where the storage is
- * full or forbidden.
+ * The running and failed turns, one for each session, in the browser's storage. Nothing is kept for a session without an id, or when the storage
+ * is full or not allowed.
  */
 export class KeptTurns {
   readonly #prefix: string;
@@ -46,7 +46,7 @@ export class KeptTurns {
     }
   }
 
-  /** @param turn `undefined`: nothing has to be kept any more. */
+  /** @param turn `undefined` removes it. */
   write(sessionId: string | undefined, turn: KeptTurnRecord | undefined): void {
     if (sessionId === undefined) return;
     const key = this.#key(sessionId);
@@ -54,7 +54,7 @@ export class KeptTurns {
       if (turn) this.#open()?.setItem(key, JSON.stringify(turn));
       else this.#open()?.removeItem(key);
     } catch {
-      // The turn runs all the same.
+      // The turn continues without it.
     }
     for (const notify of listeners) notify(key, this);
   }
@@ -78,7 +78,7 @@ export class KeptTurns {
     return `${this.#prefix}:${sessionId}`;
   }
 
-  /** A browser may refuse even to name its storage. */
+  /** Throws in a browser that forbids access to its storage. */
   #open(): TurnStorage | undefined {
     return this.#storage === undefined ? globalThis.localStorage : this.#storage || undefined;
   }

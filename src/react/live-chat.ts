@@ -14,8 +14,8 @@ import type {
 import { KeptTurns, type KeptTurnRecord } from './kept-turns.ts';
 import {
   BEGINNING,
-  begun,
-  further,
+  newTurn,
+  afterChunk,
   pointAfter,
   pointOf,
   turnOf,
@@ -25,36 +25,36 @@ import {
 } from './point.ts';
 import { KnownSnapshots, NO_SNAPSHOT_BEFORE, noSuchSnapshot } from './known-snapshots.ts';
 import { hasGaps } from './streamed-messages.ts';
-import { isGood, type SnapshotNode } from './snapshot-tree.ts';
+import { isResumable, type SnapshotNode } from './snapshot-tree.ts';
 import type { ChatView, LiveChatOptions, SendOptions } from './types.ts';
 import { viewOf } from './view.ts';
 
 interface RunOptions extends SendOptions {
-  /** The turn runs already. */
+  /** The stream of a turn that is already running. */
   streamId?: string;
 }
 
 /**
  * A conversation with an agent as a page shows it: a plain store, for `useSyncExternalStore` or anything else that subscribes. It is read when
- * it is opened. A turn goes on when it is closed, and its stream is found again when the conversation is opened anew.
+ * it is opened. A running turn continues when it is closed, and its stream is shown when the conversation is opened again.
  */
 export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode> {
-  /** The newest options; of another agent in them the next call is made. */
+  /** The current options. The next call uses their agent. */
   options: LiveChatOptions<State, Node>;
   readonly #kept: KeptTurns;
   readonly #listeners = new Set<() => void>();
   #sessionId: string | undefined;
   #point: Point<State> = BEGINNING;
-  /** What is shown was the latest when it was first shown: what goes on from it is shown too. */
-  #isFollowing = true;
+  /** The shown point was the latest one, so later turns are shown too. */
+  #followsLatest = true;
   #turn: RunningTurn<State> | undefined;
   #running: AgentTurn<State> | undefined;
-  /** The turn is to end before it is sent: `begin` still runs. */
-  #isStopAsked = false;
-  /** The run in the background that is waited for. */
+  /** The turn must end before it is sent: `begin` is still running. */
+  #isStopRequested = false;
+  /** The background run that the chat waits for. */
   #background: { snapshotId: string; waiting: AbortController } | undefined;
   readonly #known = new KnownSnapshots<State, Node>(() => this.options);
-  /** Of a conversation without a snapshot: the chat that has its state. */
+  /** The chat that holds the state of a conversation without a snapshot. */
   #chat: ReturnType<AgentAPI<State>['chat']> | undefined;
   #hasRead: boolean;
   /** The session is the one that `begin` returned. */
@@ -64,8 +64,8 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
   /** While the conversation was being read, a turn of another page began or ended. */
   #isOutdated = false;
   #refreshing: Promise<void> | undefined;
-  /** Counts what was asked to be shown; the last one asked for is shown. */
-  #asked = 0;
+  /** The number of the last call of `#show`. The results of earlier calls are dropped. */
+  #lastShow = 0;
   #readError: AgentError | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #view: ChatView<State, Node>;
@@ -76,19 +76,19 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     this.#sessionId = sessionId;
     this.#kept = new KeptTurns(storageKey, storage);
     this.#hasRead = sessionId === undefined && options.snapshotId === undefined;
-    this.#view = this.#look();
+    this.#view = this.#createView();
   }
 
-  /** What is shown: the same object until it changes. */
+  /** The view to show: the same object until it changes. */
   readonly getView = (): ChatView<State, Node> => this.#view;
 
-  /** Calls back after each change of the view. Returns the function that ends it. */
+  /** Calls the listener after each change of the view. Returns the function that removes it. */
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   };
 
-  /** Reads the conversation and follows what other pages do in it. Returns the function that ends it; a turn that runs goes on. */
+  /** Reads the conversation and follows its changes by other pages. Returns the function that ends this; a running turn continues. */
   open(): () => void {
     const unsubscribe = this.#kept.subscribe(() => this.#sessionId, this.#onKept);
     this.#isOpen = true;
@@ -102,7 +102,7 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
   }
 
   /**
-   * Sends a message of the user. Resolves at the end of the turn, however it ends; while a turn runs, nothing is sent. A message to a
+   * Sends a user message. Resolves at the end of the turn, even if it fails; while a turn runs, nothing is sent. A message to a
    * conversation that can't be read is not sent: it is shown as failed, and `retry` sends it.
    */
   readonly send = async (message: string | MessageData, options?: SendOptions): Promise<void> => {
@@ -112,12 +112,12 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
       await this.#run(this.#point.snapshotId, inputOf(message), options);
       return;
     }
-    const unsent = begun<State>({ parentId: this.#point.snapshotId, input: inputOf(message), known: [] });
+    const unsent = newTurn<State>({ parentId: this.#point.snapshotId, input: inputOf(message), known: [] });
     this.#turn = { ...unsent, phase: 'failed', error: this.#readError };
     this.#notify();
   };
 
-  /** Answers the interrupts, all of them at once, with what their `respond` and `restart` return. Resolves as `send`. */
+  /** Answers all interrupts at once, with the results of their `respond` and `restart`. Resolves like `send`. */
   readonly respond = async (
     answers: readonly (ToolRequestPart | ToolResponsePart)[],
     options?: SendOptions,
@@ -128,8 +128,8 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
   };
 
   /**
-   * Runs the last turn again: one that failed or was stopped in its place, any other as a branch. What could not be read is read again instead,
-   * and a failed turn is not run again if it was saved. Resolves as `send`.
+   * Runs the last turn again: a failed or stopped turn in its place, any other as a branch. After a failed read it reads again instead, and a
+   * failed turn is not run again if it was saved. Resolves like `send`.
    */
   readonly retry = async (): Promise<void> => {
     if (this.#turn?.phase === 'running') return;
@@ -150,17 +150,17 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
   };
 
   /**
-   * Says something else in place of a message of the user: a branch, beside which the other stays. The first message of a session has no snapshot
-   * before it, unless `begin` names one: then a new session begins. An agent without a store has no branches: only its first message can be
-   * said anew. Resolves as `send`.
+   * Replaces a user message: begins a branch, and keeps the other. The first message of a session has no snapshot before it, unless `begin` names
+   * one: its replacement begins a new session. An agent without a store has no branches: only its first message can be replaced. Resolves like
+   * `send`.
    *
    * @param index The index of the message in `messages`.
-   * @throws AgentError `INVALID_ARGUMENT` when there is no message of the user.
+   * @throws AgentError `INVALID_ARGUMENT` when there is no user message at the index.
    */
   readonly editAndBranch = async (index: number, message: string | MessageData): Promise<void> => {
     const { messages } = this.#view;
     if (messages[index]?.role !== 'user') {
-      throw new AgentError({ status: 'INVALID_ARGUMENT', message: `Message ${index} is not one of the user.` });
+      throw new AgentError({ status: 'INVALID_ARGUMENT', message: `Message ${index} is not a user message.` });
     }
     if (this.#turn?.phase === 'running') return;
     try {
@@ -181,14 +181,14 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     }
   };
 
-  /** Stops the turn that runs. What was said so far is kept. */
+  /** Stops the running turn. Its reply so far is kept. */
   readonly stop = async (): Promise<void> => {
     if (this.#background) await this.options.agent.abort(this.#background.snapshotId).catch(() => {});
     else if (this.#running) await this.#running.stop();
-    else this.#isStopAsked = true;
+    else this.#isStopRequested = true;
   };
 
-  /** Forgets a turn that failed, or that was stopped and not saved. */
+  /** Removes a turn that failed, or that was stopped and not saved, from the view. */
   readonly dismiss = (): void => {
     if (this.#turn?.phase === 'running') return;
     this.#turn = undefined;
@@ -204,10 +204,10 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     await this.#attempt(() => this.#show(snapshotId));
   };
 
-  /** Reads what has become of the conversation elsewhere. What goes on from the latest point is shown, if that is what was shown. */
+  /** Reads changes that were made elsewhere. Shows new turns after the latest point, if that point is shown. */
   readonly refresh = async (): Promise<void> => {
     await this.#reading;
-    // One that began before has not seen all of it.
+    // A read that began before may miss changes.
     await this.#refreshing;
     if (!this.#hasRead) {
       this.#reading ??= this.#readFirst();
@@ -228,30 +228,30 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
       // A message that could not be sent before.
       if (this.#turn && !this.#shownTurn()) this.#moveTurn();
       kept = this.#kept.read(this.#sessionId);
-      if (kept && !this.#turn) await this.#takeUp(kept);
+      if (kept && !this.#turn) await this.#resumeKept(kept);
     });
     this.#reading = undefined;
     if (this.#hasRead && !kept && this.#isOutdated) await this.refresh();
   }
 
-  /** Goes on with a turn that this page, before it was loaded again, or another has begun. */
-  async #takeUp(kept: KeptTurnRecord): Promise<void> {
+  /** Continues a turn that another page, or this one before its reload, has begun. */
+  async #resumeKept(kept: KeptTurnRecord): Promise<void> {
     const { input, parentId, known = [], streamId } = kept;
     if (streamId !== undefined) {
       // Not waited for: the conversation is read before the turn has ended.
       void this.#run(parentId, input, { streamId }, known);
       return;
     }
-    this.#turn = begun({ parentId, input, known });
+    this.#turn = newTurn({ parentId, input, known });
     if (!kept.error && (await this.#readSaved())) return;
-    this.#turn = { ...this.#turn, phase: 'failed', error: new AgentError(kept.error ?? LEFT) };
+    this.#turn = { ...this.#turn, phase: 'failed', error: new AgentError(kept.error ?? PAGE_LEFT) };
   }
 
   readonly #onKept = (): void => {
     this.#isOutdated = true;
     if (this.#reading || this.#turn?.phase === 'running') return;
     const kept = this.#kept.read(this.#sessionId);
-    if (kept?.streamId !== undefined) void this.#takeUp(kept);
+    if (kept?.streamId !== undefined) void this.#resumeKept(kept);
     else if (!kept) void this.refresh();
   };
 
@@ -268,22 +268,22 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
 
   async #readAgain(): Promise<void> {
     await this.#known.refresh(this.#sessionId);
-    if (this.#turn?.phase === 'failed' && (await this.#savedMeanwhile())) return;
-    if (!this.#isBehind && ((this.#turn && this.#turn.phase !== 'stopped') || !this.#isFollowing)) return;
+    if (this.#turn?.phase === 'failed' && (await this.#showSaved())) return;
+    if (!this.#hasConflict && ((this.#turn && this.#turn.phase !== 'stopped') || !this.#followsLatest)) return;
     const { snapshotId } = this.#point;
     const { tree } = this.#known;
     const newest = snapshotId === undefined || !tree.get(snapshotId) ? tree.latest : tree.newestLeafFrom(snapshotId);
     if (newest !== snapshotId && newest !== undefined) await this.#show(newest, true);
     else await this.#known.readForks(snapshotId);
-    if (this.#isBehind) this.#moveTurn();
+    if (this.#hasConflict) this.#moveTurn();
   }
 
   /** The turn was refused because another one came first. */
-  get #isBehind(): boolean {
+  get #hasConflict(): boolean {
     return this.#turn?.error?.status === 'ABORTED';
   }
 
-  /** Lets a turn that failed continue from what is shown. */
+  /** Lets a failed turn continue from the shown point. */
   #moveTurn(): void {
     const { snapshotId } = this.#point;
     this.#changeTurn({ parentId: snapshotId, known: this.#childrenOf(snapshotId) });
@@ -291,18 +291,18 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
   }
 
   /**
-   * Reads a snapshot and shows it. Of one that a conversation can't go on from, the point before it is shown with its turn.
+   * Reads a snapshot and shows it. For one that a conversation can't continue from, shows the point before it, with its turn.
    *
    * @param wanted Default: the latest.
    */
   async #show(wanted?: string, follows = wanted === undefined): Promise<void> {
-    const asked = ++this.#asked;
+    const show = ++this.#lastShow;
     const snapshot = await this.#read(wanted);
     let at = snapshot;
-    while (at && !isGood(at)) {
+    while (at && !isResumable(at)) {
       at = at.parentId === undefined ? undefined : await this.#known.read({ snapshotId: at.parentId });
     }
-    if (asked !== this.#asked) return;
+    if (show !== this.#lastShow) return;
     this.#place(at ? pointOf(at) : BEGINNING, follows);
     if (snapshot && at !== snapshot && !this.#turn) {
       this.#turn = turnOf(snapshot, this.#point);
@@ -312,16 +312,16 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
   }
 
   #place(point: Point<State>, follows: boolean): void {
-    this.#asked += 1;
+    this.#lastShow += 1;
     this.#point = point;
     const { snapshotId } = point;
-    this.#isFollowing =
+    this.#followsLatest =
       follows || snapshotId === undefined || this.#known.tree.newestLeafFrom(snapshotId) === snapshotId;
     this.#notify();
   }
 
   /**
-   * @param wanted Default, also where there is no such snapshot any more: the latest of the session.
+   * @param wanted Default, also if this snapshot no longer exists: the latest of the session.
    * @throws AgentError `NOT_FOUND` when there is no such snapshot, and no session is named.
    */
   async #read(wanted: string | undefined): Promise<AgentSnapshot<State> | undefined> {
@@ -335,7 +335,7 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     return undefined;
   }
 
-  /** Waits for a turn that runs in the background. */
+  /** Waits for a background turn. */
   async #waitFor(snapshotId: string): Promise<void> {
     const waiting = new AbortController();
     const { signal } = waiting;
@@ -358,12 +358,12 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
       await this.#attempt(() => this.#show(snapshotId, true));
       return;
     }
-    // It is waited for again when the chat is opened again, which may be so already.
+    // The chat waits again when it is opened again, which may have happened already.
     this.#hasRead = false;
     if (this.#isOpen) this.#reading ??= this.#readFirst();
   }
 
-  /** Runs a turn, or goes on with one that runs already. */
+  /** Runs a turn, or follows one that is already running. */
   async #run(
     parentId: string | undefined,
     input: AgentInput,
@@ -372,30 +372,30 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
   ): Promise<void> {
     if (this.#turn?.phase === 'running') return;
     this.#readError = undefined;
-    this.#turn = begun({ parentId, input, known });
+    this.#turn = newTurn({ parentId, input, known });
     if (streamId === undefined) this.#keep();
     this.#notify();
     try {
       if (parentId === undefined && streamId === undefined) {
-        this.#isStopAsked = false;
+        this.#isStopRequested = false;
         await this.#begin();
-        if (this.#isStopAsked) {
+        if (this.#isStopRequested) {
           this.#showStopped();
           return;
         }
       }
       const chat = this.#chatAt(this.#turn.parentId);
-      const listening: TurnOptions = {
+      const callbacks: TurnOptions = {
         onStreamId: (id) => this.#keep(id),
         onReconnecting: (reconnecting) => this.#changeTurn({ reconnecting }),
       };
       const running =
         streamId === undefined
-          ? chat.sendStream(input, { ...options, ...listening })
-          : chat.followStream(streamId, input, listening);
+          ? chat.sendStream(input, { ...options, ...callbacks })
+          : chat.followStream(streamId, input, callbacks);
       this.#running = running;
       for await (const chunk of running.stream) {
-        this.#turn = further(this.#turn, chunk);
+        this.#turn = afterChunk(this.#turn, chunk);
         this.#notifySoon();
       }
       const response = await running.response;
@@ -451,10 +451,10 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
       this.#showStopped();
       return;
     }
-    // What was saved is then not what was streamed.
-    const isOther = snapshotId !== undefined && (isStopped || hasGaps(turn.messages, this.#point.messages));
+    // The saved messages then differ from the streamed ones.
+    const isDifferent = snapshotId !== undefined && (isStopped || hasGaps(turn.messages, this.#point.messages));
     // The turn is saved, whether or not it can be read.
-    const saved = isOther ? await this.options.agent.getSnapshot(snapshotId).catch(() => undefined) : undefined;
+    const saved = isDifferent ? await this.options.agent.getSnapshot(snapshotId).catch(() => undefined) : undefined;
     const next = saved ? pointOf(saved) : pointAfter(this.#point, turn, response);
     if (snapshotId !== undefined) this.#known.remember({ ...next, snapshotId, parentId: turn.parentId }, next.messages);
     // The turn is shown as it was streamed until its snapshot is in the list.
@@ -466,7 +466,7 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     this.#notify();
   }
 
-  /** Nothing of the turn was saved. */
+  /** Called when nothing of the turn was saved. */
   #showStopped(): void {
     const turn = this.#turn!;
     this.#kept.write(this.#sessionId, undefined);
@@ -490,18 +490,18 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     this.#keep(undefined, { status, message, details });
   }
 
-  /** Whether the turn whose end was not heard of was saved after all. Reads the session again. */
+  /** Reads the session again. Returns whether the turn, whose end did not arrive, was saved. */
   async #readSaved(): Promise<boolean> {
     try {
       await this.#known.refresh(this.#sessionId);
-      return await this.#savedMeanwhile();
+      return await this.#showSaved();
     } catch {
       return false;
     }
   }
 
-  /** Shows the snapshot that the turn was saved as after all, if there is one: of another page that ran the same, or of one that was lost. */
-  async #savedMeanwhile(): Promise<boolean> {
+  /** Shows the snapshot of the turn, if it was saved by another page or without an answer to this one. Returns whether there is one. */
+  async #showSaved(): Promise<boolean> {
     const { parentId, input, known } = this.#turn!;
     for (const { snapshotId } of this.#known.tree.childrenOf(parentId)) {
       if (known.includes(snapshotId)) continue;
@@ -531,12 +531,12 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     this.#notify();
   }
 
-  /** The turn, if it goes on from what is shown. */
+  /** The turn, if it continues from the shown point. */
   #shownTurn(): RunningTurn<State> | undefined {
     return this.#turn?.parentId === this.#point.snapshotId ? this.#turn : undefined;
   }
 
-  #look(): ChatView<State, Node> {
+  #createView(): ChatView<State, Node> {
     return viewOf({
       sessionId: this.#sessionId,
       point: this.#point,
@@ -548,7 +548,7 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     });
   }
 
-  /** All chunks that arrive together are shown together. */
+  /** Shows all chunks that arrive together at once. */
   #notifySoon(): void {
     this.#timer ??= setTimeout(() => this.#notify(), 0);
   }
@@ -556,21 +556,21 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
   #notify(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#view = this.#look();
+    this.#view = this.#createView();
     for (const listener of this.#listeners) listener();
   }
 }
 
-const LEFT = { status: 'UNAVAILABLE', message: 'The page was left before the turn ended.' } as const;
+const PAGE_LEFT = { status: 'UNAVAILABLE', message: 'The page was closed before the turn ended.' } as const;
 
-/** The pause before a turn in the background is waited for again, after an error. */
+/** The pause before the chat waits again for a background turn, after an error. */
 const WAIT_AGAIN_MS = 2_000;
 
 function inputOf(message: string | MessageData): AgentInput {
   return { message: typeof message === 'string' ? { role: 'user', content: [{ text: message }] } : message };
 }
 
-/** Whether the last message of the user is the one that was sent. A turn without one has none to compare. */
+/** Whether the last user message is the one that was sent. True for a turn without a message. */
 function isSameMessage(sent: MessageData | undefined, messages: readonly MessageData[] = []): boolean {
   const last = messages.findLast(({ role }) => role === 'user');
   return sent === undefined || JSON.stringify(sent.content) === JSON.stringify(last?.content);

@@ -11,7 +11,7 @@ import type {
 } from '../client/types.ts';
 import { AgentError, readErrorRecord } from '../client/errors.ts';
 import { withoutValue } from '../client/chat/parts.ts';
-import { ended, withChunk, type StreamedMessage } from './streamed-messages.ts';
+import { finalMessages, withChunk, type StreamedMessage } from './streamed-messages.ts';
 
 /** A point of the conversation: a snapshot, or the beginning. */
 export interface Point<State> {
@@ -24,16 +24,16 @@ export interface Point<State> {
   interrupts: readonly AgentInterrupt[];
 }
 
-/** A turn that goes on from a point, or failed to. */
+/** A running, failed or stopped turn that continues from a point. */
 export interface RunningTurn<State> {
   parentId: string | undefined;
-  /** Default: the snapshot of the turn does not say. */
+  /** Missing when the turn's snapshot has no user message. */
   input?: AgentInput;
-  /** The snapshots that went on from the parent before. */
+  /** The parent's children before the turn. */
   known: readonly string[];
-  /** `stopped`: by the user, and nothing of it was saved. */
+  /** `stopped`: the user stopped it, and nothing was saved. */
   phase: 'running' | 'failed' | 'stopped';
-  /** A chunk has come. */
+  /** A chunk has arrived. */
   isStreaming: boolean;
   messages: StreamedMessage[];
   state?: State;
@@ -52,13 +52,13 @@ export function pointOf<State>(snapshot: AgentSnapshot<State>): Point<State> {
 
 type TurnStart = Pick<RunningTurn<never>, 'parentId' | 'input' | 'known'>;
 
-export function begun<State>({ parentId, input, known }: TurnStart): RunningTurn<State> {
-  const nothing = { isStreaming: false, messages: [], artifacts: [], reconnecting: false };
-  return { parentId, input, known, phase: 'running', ...nothing };
+export function newTurn<State>({ parentId, input, known }: TurnStart): RunningTurn<State> {
+  const empty = { isStreaming: false, messages: [], artifacts: [], reconnecting: false };
+  return { parentId, input, known, phase: 'running', ...empty };
 }
 
-/** The turn, one chunk further. */
-export function further<State>(turn: RunningTurn<State>, { raw, custom }: AgentChunk<State>): RunningTurn<State> {
+/** The turn after a chunk. */
+export function afterChunk<State>(turn: RunningTurn<State>, { raw, custom }: AgentChunk<State>): RunningTurn<State> {
   return {
     ...turn,
     isStreaming: true,
@@ -68,22 +68,22 @@ export function further<State>(turn: RunningTurn<State>, { raw, custom }: AgentC
   };
 }
 
-/** The turn of a snapshot that a conversation can't go on from: it runs in the background, or it failed. */
+/** The turn of a snapshot that a conversation can't continue from: it runs in the background, or it failed. */
 export function turnOf<State>(snapshot: AgentSnapshot<State>, before: Point<State>): RunningTurn<State> {
   const { messages, state, artifacts } = pointOf(snapshot);
   const own = messages.slice(before.messages.length);
-  const [asked, ...rest] = own;
-  const input = asked?.role === 'user' ? { message: asked } : undefined;
+  const [userMessage, ...rest] = own;
+  const input = userMessage?.role === 'user' ? { message: userMessage } : undefined;
   const error =
     snapshot.status === 'expired'
       ? new AgentError({ status: 'UNAVAILABLE', message: 'The server that ran this turn ended.' })
       : new AgentError(readErrorRecord(snapshot.error, 'UNKNOWN'));
-  const turn = begun<State>({ parentId: before.snapshotId, input, known: [] });
+  const turn = newTurn<State>({ parentId: before.snapshotId, input, known: [] });
   const shown = { ...turn, messages: input ? rest : own, state, artifacts };
   return snapshot.status === 'pending' ? shown : { ...shown, phase: 'failed', error };
 }
 
-/** The messages with those of the turn that goes on from them. A turn that is run again says the words of a stopped reply anew. */
+/** The messages of the point and of its turn. A turn that runs again replaces a partial reply. */
 export function messagesWith<State>(
   { messages }: Point<State>,
   { input, messages: streamed }: RunningTurn<State>,
@@ -96,14 +96,14 @@ export function artifactsWith<State>(point: Point<State>, turn: RunningTurn<Stat
   return turn.artifacts.length === 0 ? point.artifacts : turn.artifacts.reduce(put, point.artifacts);
 }
 
-/** The point that a turn led to. */
+/** The point after a turn. */
 export function pointAfter<State>(
   point: Point<State>,
   turn: RunningTurn<State>,
   response: AgentResponse<State>,
 ): Point<State> {
   const { message, snapshotId, finishReason, interrupts, state, artifacts } = response;
-  const streamed = ended(turn.messages, message && withoutValue(message));
+  const streamed = finalMessages(turn.messages, message && withoutValue(message));
   return {
     snapshotId,
     parentId: point.snapshotId,
@@ -115,13 +115,13 @@ export function pointAfter<State>(
   };
 }
 
-/** The index of a message of the user, by its number, 1 for the first. */
+/** The index of a user message, by its number, 1 for the first. */
 export function indexOfTurn(messages: readonly MessageData[], turn: number): number {
   let turns = 0;
   return messages.findIndex(({ role }) => role === 'user' && ++turns === turn);
 }
 
-/** How many messages of the user there are. */
+/** The number of user messages. */
 export function turnsIn(messages: readonly MessageData[] = []): number {
   return messages.filter(({ role }) => role === 'user').length;
 }

@@ -1,23 +1,23 @@
 import type { SessionSnapshot } from '../client/types.ts';
 
-/** What has to be known of a snapshot to find the way through its session. */
+/** A snapshot in the tree of its session. */
 export interface SnapshotNode extends Pick<SessionSnapshot, 'snapshotId' | 'parentId' | 'status'> {
-  /** How many messages of the user the conversation has there. Default: the snapshot is read when the number is needed. */
+  /** The number of user messages in the conversation there. Default: the snapshot is read when the number is needed. */
   turns?: number;
 }
 
-/** A snapshot on the way to another, and all that go on from the same snapshot as it, the oldest first. */
+/** A snapshot, and all children of its parent, the oldest first. */
 export interface Fork<Node> {
   node: Node;
-  ways: readonly Node[];
+  siblings: readonly Node[];
 }
 
-/** Whether a conversation can go on from the snapshot: a turn that was stopped kept its message and the words so far. */
-export function isGood({ status }: Pick<SnapshotNode, 'status'>): boolean {
+/** Whether a conversation can continue from the snapshot. A stopped turn has its message and the reply so far. */
+export function isResumable({ status }: Pick<SnapshotNode, 'status'>): boolean {
   return status === undefined || status === 'completed' || status === 'aborted';
 }
 
-/** The snapshots of a session. Turns that failed are in it, and are no branches. */
+/** The snapshots of a session. Includes failed turns, which are not branches. */
 export class SnapshotTree<Node extends SnapshotNode> {
   /** The oldest first. */
   readonly nodes: readonly Node[];
@@ -27,7 +27,7 @@ export class SnapshotTree<Node extends SnapshotNode> {
   constructor(nodes: readonly Node[]) {
     this.nodes = nodes;
     this.#byId = new Map(nodes.map((node) => [node.snapshotId, node]));
-    for (const node of nodes.filter(isGood)) {
+    for (const node of nodes.filter(isResumable)) {
       const siblings = this.#children.get(node.parentId);
       if (siblings) siblings.push(node);
       else this.#children.set(node.parentId, [node]);
@@ -38,29 +38,29 @@ export class SnapshotTree<Node extends SnapshotNode> {
     return snapshotId === undefined ? undefined : this.#byId.get(snapshotId);
   }
 
-  /** The snapshots that go on from this one; of none, those that begin the session. */
+  /** The snapshots that continue from this one; without an id, those that begin the session. */
   childrenOf(snapshotId: string | undefined): readonly Node[] {
     return this.#children.get(snapshotId) ?? [];
   }
 
-  /** The newest snapshot that a conversation can go on from. */
+  /** The newest snapshot that a conversation can continue from. */
   get latest(): string | undefined {
-    return this.nodes.findLast(isGood)?.snapshotId;
+    return this.nodes.findLast(isResumable)?.snapshotId;
   }
 
-  /** The newest leaf that goes on from the snapshot, which may be the snapshot itself. */
+  /** The newest leaf among the snapshot and its descendants. */
   newestLeafFrom(snapshotId: string): string {
     let leaf = snapshotId;
     for (let next = this.childrenOf(leaf).at(-1); next; next = this.childrenOf(leaf).at(-1)) leaf = next.snapshotId;
     return leaf;
   }
 
-  /** The places, on the way to the snapshot, at which the conversation went several ways. */
+  /** The snapshots up to this one, from the oldest, that have siblings. */
   forksOn(snapshotId: string | undefined): Fork<Node>[] {
     const forks: Fork<Node>[] = [];
     for (let node = this.get(snapshotId); node; node = this.get(node.parentId)) {
-      const ways = this.childrenOf(node.parentId);
-      if (ways.length > 1) forks.unshift({ node, ways });
+      const siblings = this.childrenOf(node.parentId);
+      if (siblings.length > 1) forks.unshift({ node, siblings });
     }
     return forks;
   }

@@ -1,38 +1,38 @@
 import type { AgentStreamChunk, MessageData, Part } from '../client/types.ts';
 
-/** The messages of a turn as they are streamed, one chunk further. Messages that the chunk does not change stay the same objects. */
+/** The streamed messages of a turn after a chunk. Messages that the chunk does not change stay the same objects. */
 export function withChunk(messages: StreamedMessage[], { modelChunk }: AgentStreamChunk): StreamedMessage[] {
   if (!modelChunk) return messages;
   const { index, content, aggregated } = modelChunk;
-  // The request of a tool that waits is streamed with the role of its tool.
+  // A waiting tool request is streamed with the role 'tool'.
   const role = content.some(({ toolRequest }) => toolRequest) ? 'model' : (modelChunk.role ?? 'model');
   const last = messages.at(-1);
-  const goesOn = last?.role === role && (index === undefined || last.index === undefined || last.index === index);
-  if (!goesOn) return [...messages, { role, index, content: content.reduce(withPart, []) }];
+  const isContinued = last?.role === role && (index === undefined || last.index === undefined || last.index === index);
+  if (!isContinued) return [...messages, { role, index, content: content.reduce(withPart, []) }];
   const before = aggregated ? [] : last.content;
   return [...messages.slice(0, -1), { ...last, content: content.reduce(withPart, before) }];
 }
 
-/** A message of a turn that runs. */
+/** A message of a running turn. */
 export interface StreamedMessage extends MessageData {
-  /** Which message of the turn it is, if the stream says so. */
+  /** Its index in the turn, if the stream has it. */
   index?: number;
 }
 
-/** The messages as they are once the turn has ended. */
-export function ended(messages: readonly StreamedMessage[], reply: MessageData | undefined): MessageData[] {
+/** The messages after the turn has ended. */
+export function finalMessages(messages: readonly StreamedMessage[], reply: MessageData | undefined): MessageData[] {
   const plain = messages.map(({ index: _index, ...message }): MessageData => message);
   if (!reply) return plain;
   const isStreamed = plain.at(-1)?.role === 'model';
   return [...(isStreamed ? plain.slice(0, -1) : plain), reply];
 }
 
-/** Whether a tool's answer has come without its request: the model did not stream what it asked for. */
+/** Whether a tool's answer was streamed without its request, because the model does not stream requests. */
 export function hasGaps(messages: readonly MessageData[], before: readonly MessageData[]): boolean {
   const parts = [...before.slice(-1), ...messages].flatMap(({ content }) => content);
-  const isAsked = ({ name, ref }: { name: string; ref?: string }) =>
+  const isRequested = ({ name, ref }: { name: string; ref?: string }) =>
     parts.some(({ toolRequest }) => toolRequest?.name === name && toolRequest.ref === ref);
-  return parts.some(({ toolResponse }) => toolResponse && !isAsked(toolResponse));
+  return parts.some(({ toolResponse }) => toolResponse && !isRequested(toolResponse));
 }
 
 function withPart(parts: Part[], part: Part): Part[] {
@@ -43,7 +43,7 @@ function withPart(parts: Part[], part: Part): Part[] {
   if (isPlain(part, 'reasoning') && last && isPlain(last, 'reasoning')) {
     return [...parts.slice(0, -1), { reasoning: last.reasoning! + part.reasoning! }];
   }
-  // A request is sent again when it is complete, and once more, with its question, when it has to wait.
+  // A request is sent again when it is complete, and again, with its question, when it waits.
   const { toolRequest } = part;
   const earlier = toolRequest
     ? parts.findLastIndex(

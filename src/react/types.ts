@@ -11,9 +11,9 @@ export interface Beginning {
   snapshotId?: string;
 }
 
-/** Options of a conversation that is shown. */
+/** Options of a conversation in a page. */
 export interface LiveChatOptions<State = unknown, Node extends SnapshotNode = SnapshotNode> {
-  /** The agent: what `remoteAgent()` returned. */
+  /** The agent: the result of `remoteAgent()`. */
   agent: AgentAPI<State>;
   /** The session. Default: a new one, which gets its id from the first turn. */
   sessionId?: string;
@@ -21,7 +21,7 @@ export interface LiveChatOptions<State = unknown, Node extends SnapshotNode = Sn
   snapshotId?: string;
   /**
    * Lists the snapshots of a session, the oldest first, from a route of your own over the store's `listSnapshots`. Default: `branches` and `tree`
-   * have those alone that this page has seen.
+   * have only the snapshots that this page has read.
    */
   listSnapshots?: (sessionId: string) => Promise<readonly Node[]>;
   /**
@@ -35,32 +35,32 @@ export interface LiveChatOptions<State = unknown, Node extends SnapshotNode = Sn
   storageKey?: string;
 }
 
-/** A turn of what is shown, instead of which the conversation also went other ways. */
+/** A shown turn that has alternatives on other branches. */
 export interface AgentBranch {
   /** The index, in `messages`, of the turn's message. */
   readonly index: number;
-  /** The newest snapshot of each way, the oldest way first: one for `goTo`. */
+  /** The newest snapshot of each branch, the oldest branch first; for `goTo`. */
   readonly snapshotIds: readonly string[];
-  /** Which of the ways is shown. */
+  /** The index of the shown branch in `snapshotIds`. */
   readonly shown: number;
 }
 
-/** What a page shows of a conversation. */
+/** A conversation as a page shows it. */
 export interface ChatView<State = unknown, Node extends SnapshotNode = SnapshotNode> {
-  /** The id of the session. Absent until a new session has one. */
+  /** The id of the session. Missing until a new session has one. */
   readonly sessionId?: string;
-  /** The snapshot that is shown, which the next turn continues from. */
+  /** The shown snapshot, which the next turn continues from. */
   readonly snapshotId?: string;
   /** The conversation, with the user's message as soon as it is sent, and the reply as it is streamed. */
   readonly messages: readonly MessageData[];
   /**
-   * `loading`: the session is being read. `submitted`: a turn was sent. `streaming`: its reply comes in. `error`: the turn failed, or the session
+   * `loading`: the session is being read. `submitted`: a turn was sent. `streaming`: its reply arrives. `error`: the turn failed, or the session
    * can't be read; `error` says why. `ready`: none of these.
    */
   readonly status: 'loading' | 'ready' | 'submitted' | 'streaming' | 'error';
   /** A turn of the session runs, also when another point of it is shown. `send` does nothing meanwhile. */
   readonly isBusy: boolean;
-  /** The reply that is shown was stopped: `retry` runs it again. */
+  /** The shown reply was stopped: `retry` runs it again. */
   readonly isStopped: boolean;
   /** The connection broke in the middle of a turn, and is being opened again. */
   readonly reconnecting: boolean;
@@ -70,11 +70,11 @@ export interface ChatView<State = unknown, Node extends SnapshotNode = SnapshotN
   readonly artifacts: readonly Artifact[];
   /** The tool requests that wait for the user. Answer all of them at once with `respond`. */
   readonly interrupts: readonly AgentInterrupt[];
-  /** The turns of what is shown at which the conversation also went other ways. */
+  /** The shown turns that have alternatives on other branches. */
   readonly branches: readonly AgentBranch[];
-  /** The snapshots of the session that are known, the oldest first. */
+  /** The known snapshots of the session, the oldest first. */
   readonly tree: readonly Node[];
-  /** Why the turn failed, or why the session can't be read. */
+  /** The error of the turn, or of reading the session. */
   readonly error?: AgentError;
 }
 

@@ -41,23 +41,23 @@ export class ChatChunks {
   /** The text that is being streamed. */
   #open: { kind: 'text' | 'reasoning'; id: string } | undefined;
   #count = 0;
-  /** `answered`: its tools have answered, so that more of the model begins another. */
+  /** `answered`: its tools have answered, so more output of the model begins another step. */
   #step: 'none' | 'open' | 'answered' = 'none';
 
   /**
-   * @param goesOn The reply that the turn goes on with. Default: a new one.
+   * @param continued The reply that the turn continues. Default: a new one.
    * @param waiting The ids of its calls that waited for the user.
    */
-  constructor(write: (chunk: ChatChunk) => void, goesOn?: ChatMessage, waiting: readonly string[] = []) {
+  constructor(write: (chunk: ChatChunk) => void, continued?: ChatMessage, waiting: readonly string[] = []) {
     this.#write = write;
-    for (const { toolCallId: id, name, state } of goesOn ? toolPartsOf(goesOn) : []) {
+    for (const { toolCallId: id, name, state } of continued ? toolPartsOf(continued) : []) {
       const ref = id.replace(/~\d+$/, '');
       const isOpen = waiting.includes(id) || state === 'input-available' || state === 'approval-requested';
       this.#calls.push({ id, name, ref: ref === name ? undefined : ref, isOpen });
     }
   }
 
-  /** @param replay The reply that the turn goes on with, to be written again. */
+  /** @param replay The reply that the turn continues, to write it again. */
   start(replay?: ChatMessage): void {
     this.#write({ type: 'start', ...(replay && { messageId: replay.id }) });
     for (const part of replay?.parts ?? []) this.#replay(part as Record<string, never>);
@@ -71,14 +71,14 @@ export class ChatChunks {
     if (custom !== undefined) this.#write({ type: 'data-state', id: 'state', data: custom });
   }
 
-  /** The user has answered the call in place of the tool: what the agent makes of that is not shown as the tool's output. */
+  /** Records that the user has answered the call in place of the tool. The agent's response to it is not shown as the tool's output. */
   answered(toolCallId: string, isDenied: boolean): void {
     this.#answered.add(toolCallId);
     if (isDenied) this.#write({ type: 'tool-output-denied', toolCallId });
   }
 
   end({ message, interrupts, finishReason, sessionId, snapshotId }: AgentResponse, waitsFor: WaitsFor): void {
-    // A model that does not stream has said nothing yet.
+    // A model that does not stream has no chunks.
     if (this.#step !== 'open') for (const part of message?.content ?? []) this.#part(part);
     for (const interrupt of interrupts) {
       this.#request(interrupt);
@@ -123,7 +123,7 @@ export class ChatChunks {
     this.#write({ type: `${kind}-delta`, id: this.#open.id, delta });
   }
 
-  /** A request is told once, though a stream has it again with its question. */
+  /** Writes a request once, though a stream has it again with its question. */
   #request({ name, ref, input }: { name: string; ref?: string; input?: unknown }): void {
     if (openCall(this.#calls, { name, ref })) return;
     this.#begin();

@@ -1,7 +1,7 @@
 /** The parts of the AI SDK's types for `useChat` that this package uses. They are compatible with the SDK's types in both directions. */
 import type { AgentInterrupt, AgentSnapshot, MessageData, Part, SessionSnapshot } from '../client/types.ts';
 
-/** A message of `useChat`, as it is read: its own type has more. */
+/** The members of a `useChat` message that are read. */
 export interface ChatMessage {
   /** Its id. */
   id: string;
@@ -9,15 +9,15 @@ export interface ChatMessage {
   role: string;
   /** Its texts, files and tool calls. */
   parts: readonly object[];
-  /** Of a reply: its {@link ReplyMetadata}. */
+  /** The {@link ReplyMetadata} of a reply. */
   metadata?: unknown;
 }
 
-/** The metadata of the replies: where a conversation goes on. */
+/** The metadata of a reply: the point from which the conversation continues. */
 export interface ReplyMetadata {
   /** The session. */
   sessionId?: string;
-  /** The snapshot that the next message goes on from. Default: the reply is an earlier one of `loadedFrom`. */
+  /** The snapshot that the next message continues from. Default: the reply is an earlier one of `loadedFrom`. */
   snapshotId?: string;
   /** The snapshot that the reply was read from. */
   loadedFrom?: string;
@@ -42,7 +42,7 @@ export interface StoredChatMessage {
   role: 'user' | 'assistant';
   /** Its texts, files and tool calls. */
   parts: ChatPart[];
-  /** Of a reply: where the conversation goes on. */
+  /** The point from which the conversation continues after a reply. */
   metadata: ReplyMetadata;
 }
 
@@ -71,7 +71,7 @@ export function openCall(
   return calls.findLast((call) => call.isOpen && call.name === name && call.ref === ref);
 }
 
-/** What `useChat` calls the wait for the user: an approval, or an output that the user gives. */
+/** Returns what a tool waits for, in terms of `useChat`: an approval, or an output that the user gives. */
 export type WaitsFor = (interrupt: AgentInterrupt) => 'approval' | 'output';
 
 /**
@@ -140,7 +140,7 @@ function addPart(
   parts[place] = { type, toolCallId, input, state: 'output-available', output: toolResponse.output };
 }
 
-/** A message of the user as the agent gets it: its texts and files. */
+/** A user message for the agent: its texts and files. */
 export function messageOf({ parts }: ChatMessage): MessageData {
   const content = parts.flatMap((part): Part[] => {
     const { type, text, url, mediaType } = part as Record<string, unknown>;

@@ -10,11 +10,11 @@ export interface UseAgentOptions<State = unknown, Node extends SnapshotNode = Sn
   LiveChatOptions<State, Node>,
   'agent'
 > {
-  /** The agent: what `remoteAgent()` returned, or its URL. */
+  /** The agent: the result of `remoteAgent()`, or its URL. */
   agent: AgentAPI<State> | string | URL;
 }
 
-/** What {@link useAgent} returns: what is shown, and what can be done. The functions stay the same. */
+/** The result of {@link useAgent}: the view and the actions. The functions stay the same. */
 export type AgentConversation<State = unknown, Node extends SnapshotNode = SnapshotNode> = ChatView<State, Node> &
   Pick<LiveChat<State, Node>, 'send' | 'stop' | 'retry' | 'editAndBranch' | 'respond' | 'goTo' | 'refresh' | 'dismiss'>;
 
@@ -28,9 +28,9 @@ interface Held<State, Node extends SnapshotNode> {
 }
 
 /**
- * A conversation with an agent, for React 18 and 19. With another `sessionId` it is another conversation; a turn that runs in the one before goes
- * on. On a server that keeps streams (`streamManager`) it is shown as it runs when the conversation is opened again, as is one that runs while
- * the page is loaded again, or that another tab has begun; else when it is saved.
+ * A conversation with an agent, for React 18 and 19. Another `sessionId` shows another conversation; a turn that runs in the earlier one
+ * continues. If the server keeps streams (`streamManager`), a running turn is shown when its conversation is opened again, after a reload, and
+ * in other tabs; otherwise a turn is shown there when it is saved.
  *
  * @example
  * import { useAgent } from 'genkitx-agents/react';
@@ -54,7 +54,7 @@ export function useAgent<State = unknown, Node extends SnapshotNode = SnapshotNo
   const [before, hold] = useState(() => holdFor(options, url));
   let held = before;
   if (before.sessionId !== sessionId || before.url !== url) {
-    // A conversation that has got its id from its first turn stays the same.
+    // A conversation that got its id from its first turn stays the same.
     const isSame = before.url === url && before.live.getView().sessionId === sessionId;
     held = isSame ? { ...before, sessionId } : holdFor(options, url);
     hold(held);

@@ -4,11 +4,11 @@ import { artifactsWith, messagesWith, type Point, type RunningTurn } from './poi
 import type { SnapshotNode } from './snapshot-tree.ts';
 import type { ChatView } from './types.ts';
 
-/** What a page knows of its conversation. */
+/** The state of a page's conversation. */
 interface Known<State, Node extends SnapshotNode> {
   sessionId: string | undefined;
   point: Point<State>;
-  /** The turn that goes on from the point. */
+  /** The turn that continues from the point. */
   turn: RunningTurn<State> | undefined;
   /** A turn runs, from this or another point. */
   isBusy: boolean;
@@ -18,7 +18,6 @@ interface Known<State, Node extends SnapshotNode> {
   readError: AgentError | undefined;
 }
 
-/** What a page shows. */
 export function viewOf<State, Node extends SnapshotNode>(page: Known<State, Node>): ChatView<State, Node> {
   const { sessionId, point, turn, isBusy, known, readError } = page;
   const { snapshotId } = point;

@@ -1,9 +1,9 @@
 import type { MessageData, Part } from 'genkitx-agents/client';
 import { expect, it } from 'vitest';
-import { ended, hasGaps, withChunk, type StreamedMessage } from '../../src/react/streamed-messages.ts';
+import { finalMessages, hasGaps, withChunk, type StreamedMessage } from '../../src/react/streamed-messages.ts';
 
 const streamed = (...chunks: { role?: MessageData['role']; index?: number; content: Part[]; aggregated?: boolean }[]) =>
-  ended(
+  finalMessages(
     chunks.reduce<StreamedMessage[]>((so, modelChunk) => withChunk(so, { modelChunk }), []),
     undefined,
   );

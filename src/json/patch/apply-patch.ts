@@ -195,7 +195,7 @@ function childOf(value: unknown, token: string): unknown {
 
 function mustBeIndex(token: string, last: number): number {
   const index = /^(?:0|[1-9]\d*)$/.test(token) ? Number(token) : Infinity;
-  return index <= last ? index : refuse(`"${shorten(token)}" is no index of the array, which ends at ${last}`);
+  return index <= last ? index : refuse(`"${shorten(token)}" is not an index of the array, which ends at ${last}`);
 }
 
 function tokensOf(operation: object, name: 'path' | 'from'): string[] {

@@ -6,7 +6,7 @@ import { copyNested, getMember, jsonEqual } from '../value.ts';
 
 /** One operation of a JSON Patch (RFC 6902). */
 export interface JsonPatchOperation {
-  /** The operation at `path`; {@link diff} makes the first three only. */
+  /** The operation at `path`; {@link diff} creates the first three only. */
   op: 'add' | 'remove' | 'replace' | 'move' | 'copy' | 'test';
   /** RFC 6901 pointer to the place that is changed or tested, `/messages/0` for instance. */
   path: string;
@@ -62,7 +62,7 @@ export function diff(from: unknown, to: unknown): JsonPatch {
   const patch: JsonPatch = [];
   try {
     const change = changeBetween(from, to, 0);
-    if (change !== undefined) emit(settle(change, 0, 0).change, '', patch);
+    if (change !== undefined) emit(chooseSmaller(change, 0, 0).change, '', patch);
   } catch (error) {
     if (error instanceof JsonValueError) throw findFault(to) ?? error;
     throw error;
@@ -143,14 +143,14 @@ function middleEdits(
   return edits;
 }
 
-interface Settled {
+interface SizedChange {
   readonly change: Change;
   /** The size of its operations in the patch, in UTF-8 bytes. */
   readonly bytes: number;
 }
 
 /** Decides for a change whose path takes `pathBytes`, and for each inside it, whether its edits or one `replace` is smaller. */
-function settle(change: Change, pathBytes: number, depth: number): Settled {
+function chooseSmaller(change: Change, pathBytes: number, depth: number): SizedChange {
   if (change.kind === 'remove') return { change, bytes: REMOVE_BYTES + pathBytes };
   if (change.kind !== 'edit') {
     const operationBytes = change.kind === 'add' ? ADD_BYTES : REPLACE_BYTES;
@@ -159,13 +159,13 @@ function settle(change: Change, pathBytes: number, depth: number): Settled {
   const { to } = change;
   const replaced = (): Change => ({ kind: 'replace', value: copyNested(to, depth) });
   if (change.edits.some((edit) => REFUSED_TOKENS.has(edit.token))) {
-    return settle(replaced(), pathBytes, depth);
+    return chooseSmaller(replaced(), pathBytes, depth);
   }
   let bytes = 0;
   const edits = change.edits.map((edit) => {
-    const settled = settle(edit.change, pathBytes + tokenBytes(edit.token), depth + 1);
-    bytes += settled.bytes;
-    return { token: edit.token, change: settled.change };
+    const chosen = chooseSmaller(edit.change, pathBytes + tokenBytes(edit.token), depth + 1);
+    bytes += chosen.bytes;
+    return { token: edit.token, change: chosen.change };
   });
   const replaceBytes = REPLACE_BYTES + pathBytes;
   const whole = replaceBytes + jsonBytes(to, bytes - replaceBytes);
