@@ -4,7 +4,7 @@ import { scale, seed } from '../support/scale.ts';
 import { play } from './simulation/play.ts';
 import { judge } from './simulation/verdict.ts';
 
-// A store that fails is told of in the log.
+// Failures of a store are logged.
 catchErrorLog();
 
 const SEEDS = scale(20, 1000);

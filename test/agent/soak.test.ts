@@ -20,7 +20,7 @@ function countTimers(): () => number {
   return () => timers.size;
 }
 
-/** What the store is asked to watch, and has not been told to stop. */
+/** The active watches of the store. */
 function countWatchers(store: InMemorySessionStore): () => number {
   let watchers = 0;
   const subscribe = store.onSnapshotStateChange.bind(store);
@@ -94,20 +94,20 @@ test('soak: turns of all kinds leave no memory, listener, timer, watcher or hand
   async function turns(count: number): Promise<void> {
     for (let i = 0; i < count; i++) {
       await turn(KINDS[i % KINDS.length]!, `session-${i % SESSIONS}`);
-      // The sessions do not grow without end: what is measured is what the turns leave.
+      // The sessions do not grow, so that only leaks are measured.
       if (i % 500 === 499 || i === count - 1)
         for (let id = 0; id < SESSIONS; id++) await store.deleteSession({ sessionId: `session-${id}` });
     }
     await vi.waitUntil(() => watchers() === 0, { interval: 5 });
   }
 
-  // What the first turns compile and cache stays.
+  // The first turns compile and fill caches.
   await turns(700);
   const before = { handles: handles(), heap: heapInUse(), timers: timers() };
   const count = scale(700, 10_000);
   await turns(count);
   expect(handles()).toBeLessThanOrEqual(before.handles);
-  // That a timer is gone is told in the next macrotask.
+  // The removal of a timer is reported in the next macrotask.
   await new Promise((resolve) => setImmediate(resolve));
   expect(timers()).toBeLessThanOrEqual(before.timers);
   expect(getEventListeners(signal, 'abort')).toEqual([]);

@@ -1,4 +1,4 @@
-/** The adapters with Google's own clients, which talk REST to a server here. The server answers as the services do; it is not them. */
+/** The adapters with Google's own clients, which talk REST to a server here. The server imitates the services. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { DlpServiceClient } from '@google-cloud/dlp';
@@ -18,7 +18,7 @@ let server: Server;
 let dlp: DlpServiceClient;
 let armor: ModelArmorClient;
 let received: Received[] = [];
-/** What the server adds to its next answers, or the status of its error. */
+/** Members that the server adds to its next answers, or the status of its error. */
 let fault: { result?: object; status?: number } = {};
 
 /** Finds each "Zoë Müller" and counts in code points, 64-bit numbers as text, as JSON of protocol buffers has them. */
@@ -99,7 +99,7 @@ const TEXT = '👩‍🚀 Zoë Müller met 𝒜nna and Zoë Müller.';
 const REDACTED = '👩‍🚀 [PERSON_NAME_1] met 𝒜nna and [PERSON_NAME_1].';
 
 describe('cloudDlp', () => {
-  it('replaces what the service finds, and asks for names and addresses', async () => {
+  it('replaces the findings of the service, and requests names and addresses', async () => {
     const { value, findings } = await redactText(TEXT, [cloudDlp(dlp, { parent })]);
     expect(value).toBe(REDACTED);
     expect(findings.map(({ kind, rule }) => `${kind} by ${rule}`)).toEqual(Array(2).fill('person-name by cloud-dlp'));
@@ -114,7 +114,7 @@ describe('cloudDlp', () => {
     ]);
   });
 
-  it('asks by a template', async () => {
+  it('uses a template', async () => {
     const inspectTemplate = `${parent}/inspectTemplates/names`;
     await redactText(TEXT, [cloudDlp(dlp, { parent, inspectTemplate, minLikelihood: 'LIKELY' })]);
     expect(received[0]!.body).toMatchObject({ inspectTemplateName: inspectTemplate });
@@ -128,7 +128,7 @@ describe('cloudDlp', () => {
     expect(received.length).toBe(3);
   });
 
-  it('fails when the service fails, or cuts its answer', async () => {
+  it('fails when the service fails, or leaves out findings', async () => {
     fault = { result: { findingsTruncated: true } };
     await expect(redactText(TEXT, [cloudDlp(dlp, { parent })])).rejects.toMatchObject({ status: 'RESOURCE_EXHAUSTED' });
     fault = { status: 403 };
@@ -137,7 +137,7 @@ describe('cloudDlp', () => {
 });
 
 describe('modelArmor', () => {
-  it('replaces what the filter for sensitive data finds', async () => {
+  it('replaces the findings of the filter for sensitive data', async () => {
     const { value, findings } = await redactText(TEXT, [modelArmor(armor, { template })]);
     expect(value).toBe(REDACTED);
     expect(findings[0]).toMatchObject({ kind: 'person-name', rule: 'model-armor' });
@@ -147,7 +147,7 @@ describe('modelArmor', () => {
     });
   });
 
-  it('fails when the filter did not run, when it cut its answer, and when the service fails', async () => {
+  it('fails when the filter did not run, when findings were left out, and when the service fails', async () => {
     const rules = [modelArmor(armor, { template })];
     fault = { result: { executionState: 'EXECUTION_SKIPPED' } };
     await expect(redactText(TEXT, rules)).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });

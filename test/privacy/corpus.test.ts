@@ -47,7 +47,7 @@ describe(`piiRules on a corpus of seed ${SEED}`, () => {
     expect(precision, `wrong: ${wrong.slice(0, 8).join('\n')}`).toBeGreaterThanOrEqual(0.95);
   });
 
-  it('touches at most 5 % of what only looks like a value', () => {
+  it('changes at most 5 % of the look-alikes', () => {
     const touched = outcomes.filter(({ sample, findings }) => !sample.planted && findings.length > 0);
     console.log(`look-alikes touched: ${touched.length} of ${LOOK_ALIKES}`);
     expect(touched.length / LOOK_ALIKES, touched.map(({ sample }) => sample.text).join('\n')).toBeLessThanOrEqual(0.05);

@@ -15,7 +15,7 @@ const HEX = '0123456789abcdef';
 const LETTERS = LOWER + LOWER.toUpperCase();
 const ALPHANUMERIC = LETTERS + DIGITS;
 
-/** Sentences around a value, in several languages and with what stands next to it in practice. */
+/** Sentences around a value, in several languages and with typical neighbors. */
 const FRAMES = [
   'Please use {} from now on.',
   'It is {}.',
@@ -334,7 +334,7 @@ const LOOK_ALIKES: readonly ((make: Maker) => string)[] = [
     '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n-----END PUBLIC KEY-----',
 ];
 
-/** Texts in which nothing is to be found. */
+/** Texts without any value. */
 export function lookAlikes(count: number, seed: number): Sample[] {
   const make = new Maker(seed);
   return Array.from({ length: count }, (_, i) => ({

@@ -19,13 +19,13 @@ function word(text: string, kind = text, options: { delayed?: boolean } = {}): P
   };
 }
 
-/** A rule that answers the same places for any text. */
+/** A rule that returns the same places for any text. */
 function places(name: string, ...matches: [start: number, end: number][]): PrivacyRule {
   return { name, maxLength: 9, find: () => matches.map(([start, end]) => ({ kind: name, start, end })) };
 }
 
 describe('redactText', () => {
-  it('replaces values by placeholders, and tells where they were', async () => {
+  it('replaces values by placeholders, and returns their places', async () => {
     const { value, findings } = await redactText('Mail anna@example.com or +49 30 901820!', rules);
     expect(value).toBe('Mail [EMAIL_1] or [PHONE_1]!');
     expect(findings).toEqual([
@@ -34,7 +34,7 @@ describe('redactText', () => {
     ]);
   });
 
-  it('gives the same value the same number, in whatever way it is written', async () => {
+  it('gives the same value the same number, in every spelling', async () => {
     const text = `${CARD}, 5555-5555-5555-4444, 4111111111111111; Anna@example.com anna@example.com`;
     const { value } = await redactText(text, rules);
     expect(value).toBe('[CREDIT_CARD_1], [CREDIT_CARD_2], [CREDIT_CARD_1]; [EMAIL_1] [EMAIL_1]');
@@ -53,13 +53,13 @@ describe('redactText', () => {
     expect(value).toBe('Ada Byron (b. [DATE_OF_BIRTH_1]), section b. 10 Dec 1985');
   });
 
-  it('finds nothing in its own answer', async () => {
+  it('finds nothing in its own result', async () => {
     const text = `${CARD} anna@example.com 192.168.0.7 born 1985-03-12 https://a:secret1@b.org +49 30 901820`;
     const { value } = await redactText(text, rules);
     expect(await redactText(value, rules)).toEqual({ value, findings: [] });
   });
 
-  it('does not take what only has the brackets of a placeholder for one', async () => {
+  it('does not treat other text in brackets as a placeholder', async () => {
     const { value } = await redactText('[AKIAIOSFODNN7EXAMPLE_1] [CARD_4111111111111111]', rules);
     expect(value).not.toMatch(/AKIA|4111/);
   });
@@ -72,7 +72,7 @@ describe('redactText', () => {
     expect(value).toBe('[NAME_1] calls [NAME_2]');
   });
 
-  it('joins matches that overlap: the longest names them, then the first rule, and nothing of them is left', async () => {
+  it('joins matches that overlap: the longest gives the kind, then the first rule, and no part is left', async () => {
     const text = '0123456789';
     const longest = await redactText(text, [places('short', [0, 4]), places('long', [2, 8])]);
     expect(longest).toEqual({ value: '[LONG_1]89', findings: [{ kind: 'long', start: 0, end: 8, rule: 'long' }] });
@@ -82,7 +82,7 @@ describe('redactText', () => {
     expect(apart.value).toBe('01[B_1][A_1]89');
   });
 
-  it('fails with the error of a rule, and names a rule that answers nonsense', async () => {
+  it('fails with the error of a rule, and names a rule that returns an invalid match', async () => {
     const broken: PrivacyRule = { name: 'broken', maxLength: 1, find: () => Promise.reject(new Error('no network')) };
     await expect(redactText('x', [broken])).rejects.toThrow('no network');
     await expect(redactText('abc', [places('outside', [1, 4])])).rejects.toThrow("The privacy rule 'outside'");
@@ -93,7 +93,7 @@ describe('redactText', () => {
     await expect(redactText('x', rules, { signal: AbortSignal.abort(new Error('late')) })).rejects.toThrow('late');
   });
 
-  it('goes on with the numbers of an earlier numbering, which holds no value', async () => {
+  it('continues with the numbers of an earlier numbering, which holds no value', async () => {
     const secret = 'a secret of 32 bytes, or of more';
     const before = new HashNumbering({ secret });
     await redactText('anna@example.com bob@example.com', rules, { numbering: before });
@@ -134,7 +134,7 @@ describe('redactText', () => {
     expect(value).toMatch(/^a (?:card|cc_|7,)?\[CREDIT_CARD_1\](?:exp|_x|,12\/29)? b$/);
   });
 
-  it('leaves data URLs with base64 alone, and nothing else in their place', async () => {
+  it('keeps data URLs with base64, and nothing else in their place', async () => {
     const image = `data:image/png;base64,${Buffer.from('x'.repeat(99)).toString('base64')}4111111111111111`;
     expect((await redactText(`![](${image})`, rules)).findings).toEqual([]);
     expect((await redactText(`data:text/plain,${CARD}`, rules)).value).toBe('data:text/plain,[CREDIT_CARD_1]');
@@ -143,7 +143,7 @@ describe('redactText', () => {
 });
 
 describe('JSON as text', () => {
-  it('stays JSON, and is as it was around the values', async () => {
+  it('stays JSON, and is unchanged around the values', async () => {
     const text =
       '{ "n": 12345678901234567890,\n  "a": ["anna@example.com", "4111111111111111"], "card": 4111111111111111 }';
     const { value } = await redactText(text, rules);
@@ -164,12 +164,12 @@ describe('JSON as text', () => {
     });
   });
 
-  it('with a name that tells what the text is', async () => {
+  it('with a name that is a hint for the rule', async () => {
     const { value } = await redactText('{"birthDate":"1985-03-12","since":"1985-03-12","phone":"4155552671"}', rules);
     expect(JSON.parse(value)).toEqual({ birthDate: '[DATE_OF_BIRTH_1]', since: '1985-03-12', phone: '[PHONE_1]' });
   });
 
-  it('that is broken is a text like any other', async () => {
+  it('that is invalid is searched as plain text', async () => {
     expect((await redactText('{"a": "anna@example.com"', rules)).value).toBe('{"a": "[EMAIL_1]"');
   });
 
@@ -199,7 +199,7 @@ describe('redactValue', () => {
     expect(value).toEqual({ birthDate: '[DATE_OF_BIRTH_1]', birth: { date: '1985-03-12' } });
   });
 
-  it('searches texts, numbers and names, tells where, and leaves the value as it was', async () => {
+  it('searches texts, numbers and names, returns the places, and does not change the value', async () => {
     const value = {
       to: ['anna@example.com'],
       'bob@example.com': { card: 4111111111111111 },
@@ -224,13 +224,13 @@ describe('redactValue', () => {
     expect(value).toEqual(before);
   });
 
-  it('shares what holds no finding', async () => {
+  it('shares the parts without findings', async () => {
     const value = { a: { b: ['x'] }, to: 'anna@example.com' };
     expect((await redactValue(value, rules)).value.a).toBe(value.a);
     expect((await redactValue(value.a, rules)).value).toBe(value.a);
   });
 
-  it('leaves what `except` names', async () => {
+  it('does not change the parts that `except` names', async () => {
     const value = { items: [{ id: CARD, note: CARD }], 'a/b': { [CARD]: CARD }, keep: CARD };
     const redacted = await redactValue(value, rules, { except: ['/items/*/id', '/a~1b', '/keep'] });
     expect(redacted.value).toEqual({ ...value, items: [{ id: CARD, note: '[CREDIT_CARD_1]' }] });
@@ -239,7 +239,7 @@ describe('redactValue', () => {
     });
   });
 
-  it('leaves the URL of a media part alone, and searches what is no URL', async () => {
+  it('keeps the URL of a media part, and searches other text in its place', async () => {
     const part = (url: string) => ({ content: [{ media: { url, contentType: 'image/png' } }, { text: CARD }] });
     const url = 'https://example.com/4111111111111111.png';
     expect((await redactValue(part(url), rules)).value).toEqual({
@@ -274,13 +274,13 @@ describe('redactValue', () => {
 });
 
 describe('piiRules', () => {
-  it('has the kinds that are asked for', async () => {
+  it('has the requested kinds', async () => {
     const some = piiRules({ kinds: ['email'] });
     expect((await redactText(`anna@example.com ${CARD}`, some)).value).toBe(`[EMAIL_1] ${CARD}`);
     expect(piiRules()).toHaveLength(11);
   });
 
-  it('knows the formats of given countries in every way of writing', async () => {
+  it('finds numbers of given countries in any grouping', async () => {
     expect((await redactText('22 123 45 67', piiRules())).findings).toEqual([]);
     expect((await redactText('22 123 45 67', piiRules({ locales: ['pl'] }))).value).toBe('[PHONE_1]');
   });
@@ -290,7 +290,7 @@ describe('piiRules', () => {
     expect(() => piiRules({ locales: ['nowhere-at-all-really'] })).toThrow('nowhere-at-all-really');
   });
 
-  it('finds no value that is longer than the rule says', async () => {
+  it('finds no value that is longer than the rule’s maxLength', async () => {
     for (const rule of rules) expect(rule.maxLength).toBeGreaterThan(0);
     const long = `${'a'.repeat(64)}@${'b'.repeat(60)}.${'c'.repeat(60)}.${'d'.repeat(60)}.com`;
     const { findings } = await redactText(long, rules);

@@ -16,7 +16,7 @@ interface Expression {
 
 const { expressions, others } = read();
 
-/** All regular expressions of the folder, and the places where one is made from text, which no check sees. */
+/** All regular expressions of the folder, and the places where one is created from text, which the check can't read. */
 function read(): { expressions: Expression[]; others: string[] } {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
   const expressions: Expression[] = [];
@@ -37,7 +37,7 @@ function read(): { expressions: Expression[]; others: string[] } {
   return { expressions, others };
 }
 
-/** What takes longer than in proportion to the text: for a bad text, or for one at each of whose places the search begins again. */
+/** The expressions that take more than linear time, for a bad text or when the search restarts at each position. */
 function superLinear({ source, flags }: Pick<Expression, 'source' | 'flags'>): string[] {
   const { reports } = analyse({ source, flags }, { reportTypes: { Move: true, Self: true, Trade: true } });
   return reports.map(({ type, exponential }) => `${type}${exponential ? ', exponential' : ''}`);
@@ -67,13 +67,13 @@ describe('the regular expressions of the rules', () => {
 });
 
 const CHARACTERS = ['0', '(', '+', '-', '.', ':', '@', 'a', 'é', '数', '"', '\\', '{', '[', '/', ' ', '\n'];
-/** What begins or ends a value, or has to be counted or replaced. */
+/** Texts that begin or end a value, or have to be counted or replaced. */
 const BEGINNINGS =
   '4 |0123 4567890 |a@|a.|://a:|%40|eyJ|eyJa.|sk-|-----BEGIN PRIVATE KEY-----|DE89 |1.1.1.|a:|born |[EMAIL_|data:a/b;base64,|"a":|٤|\u200b'.split(
     '|',
   );
 
-describe('a large text of one thing is done with', () => {
+describe('a large text of one repeated part is searched in time', () => {
   const rules = piiRules();
   const texts = [
     ...CHARACTERS.map((row) => ({ row, size: 300_000 })),

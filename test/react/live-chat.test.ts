@@ -43,7 +43,7 @@ function open(options: Partial<LiveChatOptions> = {}): LiveChat {
   return chat;
 }
 
-/** The agent, some of whose calls do something else. */
+/** The agent with some calls replaced. */
 function agentWith(change: (api: AgentAPI) => Partial<AgentAPI>): AgentAPI {
   const api = agent();
   return { ...api, ...change(api) };
@@ -74,12 +74,12 @@ function until(chat: LiveChat, fits: (view: ChatView) => boolean): Promise<ChatV
 
 const isIn = (status: ChatView['status']) => (view: ChatView) => view.status === status;
 
-/** Who said what. */
+/** The roles and texts. */
 const said = ({ messages }: Pick<ChatView, 'messages'>) =>
   messages.map(({ role, content }) => `${role}: ${content.map((part) => part.text ?? Object.keys(part)[0]).join('')}`);
 
 describe('a live chat', () => {
-  it('shows what is sent at once, the reply as it comes, and in the end what is stored', async () => {
+  it('shows the sent message at once, the reply as it arrives, and then the stored messages', async () => {
     const chat = open({ sessionId: 's' });
     await until(chat, isIn('ready'));
     const seen: string[] = [];
@@ -121,7 +121,7 @@ describe('a live chat', () => {
     expect(chat.getView().messages).toEqual(stored?.state?.messages);
   });
 
-  it('waits for an answer, also when it is opened again, and goes on with it', async () => {
+  it('waits for an answer, also when it is opened again, and continues with it', async () => {
     await open({ sessionId: 's' }).send('delete');
     const chat = open({ sessionId: 's' });
     const { interrupts } = await until(chat, isIn('ready'));
@@ -132,7 +132,7 @@ describe('a live chat', () => {
     expect(chat.getView().interrupts).toEqual([]);
   });
 
-  it('keeps the words so far of a turn that is stopped, and runs it again in its place', async () => {
+  it('keeps the reply so far of a turn that is stopped, and runs it again in its place', async () => {
     const chat = open();
     const done = chat.send('wait');
     await teller.waits.opened;
@@ -160,7 +160,7 @@ describe('a live chat', () => {
     expect(storage.size).toBe(0);
   });
 
-  it('shows what was said of a turn that is stopped and not kept, until something else is sent', async () => {
+  it('shows the reply of a turn that is stopped and not kept, until the next message is sent', async () => {
     await teller.stop();
     teller = await serveTeller({ onAbort: 'discard' });
     const chat = open();
@@ -174,7 +174,7 @@ describe('a live chat', () => {
     expect(said(chat.getView())).toEqual(['user: hello', `model: ${STORY}`]);
   });
 
-  it('shows why a turn failed, also when it is opened again, and runs it again', async () => {
+  it('shows the error of a failed turn, also when it is opened again, and runs the turn again', async () => {
     await open({ sessionId: 's' }).send('hello');
     const failing = open({ sessionId: 's' });
     await failing.send('crash');
@@ -188,7 +188,7 @@ describe('a live chat', () => {
     expect(storage.size).toBe(0);
   });
 
-  it('a turn that failed is still known when nothing was kept in the browser', async () => {
+  it('shows a failed turn even when nothing was kept in the browser', async () => {
     const failing = open({ sessionId: 's', storage: false });
     await failing.send('hello');
     await failing.send('crash');
@@ -200,7 +200,7 @@ describe('a live chat', () => {
     expect(chat.getView().status).toBe('ready');
   });
 
-  it('edits a message as a branch, beside which the other stays', async () => {
+  it('edits a message as a branch, and keeps the other one', async () => {
     const chat = open({ begin: () => ({ sessionId: 's' }) });
     for (const text of ['one', 'two', 'three']) await chat.send(text);
     const before = chat.getView();
@@ -214,7 +214,7 @@ describe('a live chat', () => {
     await expect(chat.editAndBranch(1, 'x')).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
   });
 
-  it('finds the way to an earlier message, and the branches, of a session that it has not seen', async () => {
+  it('finds an earlier message, and the branches, of a session that it has not read', async () => {
     const first = open({ begin: () => ({ sessionId: 's' }) });
     for (const text of ['one', 'two', 'three']) await first.send(text);
     await first.editAndBranch(2, 'second');
@@ -229,7 +229,7 @@ describe('a live chat', () => {
     expect(view.branches).toMatchObject([{ index: 2, shown: 1 }]);
     expect(view.tree).toHaveLength(4);
     await chat.editAndBranch(0, 'anew');
-    // Nothing is before the first message: another session begins.
+    // There is no snapshot before the first message, so another session begins.
     expect(chat.getView().sessionId).not.toBe('s');
     expect(said(chat.getView())).toEqual(['user: anew', `model: ${STORY}`]);
     expect(listed[0]).toBe('s');
@@ -250,13 +250,13 @@ describe('a live chat', () => {
     expect(teller.asked).toEqual(['one', 'first', 'first']);
   });
 
-  it('goes on with a turn that runs when it is opened again, from its first chunk and without a second run', async () => {
+  it('follows a running turn when it is opened again, from its first chunk and without a second run', async () => {
     const first = open({ sessionId: 's' });
     await first.send('hello');
     void first.send('wait');
     await teller.waits.opened;
     const again = open({ sessionId: 's' });
-    // As a page does whose address names the point.
+    // Like a page whose address names the point.
     void again.goTo(first.getView().snapshotId);
     const view = await until(again, (each) => said(each).at(-1) === 'model: Once upon ');
     expect(said(view)).toEqual(['user: hello', `model: ${STORY}`, 'user: wait', 'model: Once upon ']);
@@ -269,7 +269,7 @@ describe('a live chat', () => {
     expect(storage.size).toBe(0);
   });
 
-  it('shows what another page begins while it is open, and what it cannot follow when that is saved', async () => {
+  it('shows turns of other pages while it is open; those that it cannot follow when they are saved', async () => {
     const [one, two] = [open({ sessionId: 's' }), open({ sessionId: 's' })];
     const apart = open({ sessionId: 's', storage: memoryStorage() });
     for (const chat of [one, two, apart]) await until(chat, isIn('ready'));
@@ -282,7 +282,7 @@ describe('a live chat', () => {
     expect(teller.asked).toEqual(['wait']);
   });
 
-  it('says that a turn is lost whose stream the server has not kept, and finds it when it was saved after all', async () => {
+  it('reports a turn as lost if the server has not kept its stream, and finds it if it was saved', async () => {
     await teller.stop();
     teller = await serveTeller({ keepsStreams: false, onAbort: 'discard' });
     const chat = open({ begin: () => ({ sessionId: 's' }), agent: remoteAgent({ url: teller.url, reconnect: false }) });
@@ -293,7 +293,7 @@ describe('a live chat', () => {
     const view = await until(chat, isIn('error'));
     expect(view.error?.status).toBe('UNAVAILABLE');
     expect(said(view)).toEqual(['user: hello', `model: ${STORY}`, 'user: wait', 'model: Once upon ']);
-    // Another page has run the same.
+    // Another page has run the same message.
     teller.mayEnd.open();
     await agent().chat({ snapshotId: view.snapshotId! }).send('wait');
     await chat.refresh();
@@ -301,7 +301,7 @@ describe('a live chat', () => {
     expect(said(chat.getView()).at(-1)).toBe(`model: ${STORY}`);
   });
 
-  it('loses no chunk and doubles none, after whatever byte the connection is cut', async () => {
+  it('loses and repeats no chunk when the connection is cut after any byte', async () => {
     const whole = open();
     teller.proxy.cutAfter(Infinity);
     await whole.send('hello');
@@ -319,7 +319,7 @@ describe('a live chat', () => {
       await chat.send('hello');
       teller.proxy.cutAfter(Infinity);
       const { status, error } = chat.getView();
-      // Cut in the head of the answer, the stream has no name to be asked for by.
+      // After a cut in the head of the answer, the client has no stream id.
       if (status === 'error') expect(error?.status).toBe('UNAVAILABLE');
       else expect(said(chat.getView())).toEqual(['user: hello', `model: ${STORY}`]);
       const steps = WORDS.map((_, index) => `model: ${WORDS.slice(0, index + 1).join('')}`);
@@ -359,7 +359,7 @@ describe('a live chat', () => {
     expect(said(chat.getView())).toEqual(['user: c', 'model: 1']);
   });
 
-  it('runs a message that is sent as soon as the turn before has ended, and can stop it', async () => {
+  it('runs a message that is sent at the end of the turn before, and can stop it', async () => {
     const chat = open({ sessionId: 's' });
     const queue = ['wait'];
     let last: Promise<void> | undefined;
@@ -406,7 +406,7 @@ describe('a live chat', () => {
     await until(two, (view) => isIn('ready')(view) && said(view).at(-1) === `model: ${STORY}`);
   });
 
-  describe('that can not be read', () => {
+  describe('that cannot be read', () => {
     it('reads it again before it sends', async () => {
       await open({ sessionId: 's' }).send('one');
       let failures = 1;
@@ -503,7 +503,7 @@ describe('a live chat', () => {
     expect(storage.size).toBe(0);
   });
 
-  it('says something else in place of a first message whose turn failed, in the same session', async () => {
+  it('replaces a first message whose turn failed, in the same session', async () => {
     const chat = open({ sessionId: 's' });
     await chat.send('crash');
     await chat.editAndBranch(0, 'hello');
@@ -512,7 +512,7 @@ describe('a live chat', () => {
     expect(storage.size).toBe(0);
   });
 
-  it('shows what came first when a turn is refused for it, and runs the turn after that', async () => {
+  it('shows the turn that was saved first when another is refused, and runs that one after it', async () => {
     await teller.stop();
     teller = await serveTeller({ onConflict: 'reject' });
     const chat = open({ sessionId: 's' });
@@ -530,7 +530,7 @@ describe('a live chat', () => {
     expect(again.getView().status).toBe('ready');
   });
 
-  it('shows the latest in place of a snapshot that is gone, and without a session says so', async () => {
+  it('shows the latest snapshot in place of a missing one, and without a session an error', async () => {
     await open({ sessionId: 's' }).send('one');
     const chat = open({ sessionId: 's', snapshotId: 'gone' });
     expect(said(await until(chat, isIn('ready')))).toEqual(['user: one', `model: ${STORY}`]);
@@ -538,7 +538,7 @@ describe('a live chat', () => {
     expect((await until(unnamed, isIn('error'))).error?.status).toBe('NOT_FOUND');
   });
 
-  it('finds a turn that was saved when its page did not hear of its end', async () => {
+  it('finds a saved turn whose end the page did not receive', async () => {
     await teller.stop();
     teller = await serveTeller({ keepsStreams: false });
     const chat = open({ sessionId: 's' });

@@ -10,11 +10,11 @@ import { STORY, WORDS } from './support/teller.ts';
 const lines = (page: Page) => page.locator('main p').allTextContents();
 const expectLines = (page: Page, wanted: string[]) => expect.poll(() => lines(page)).toEqual(wanted);
 const settled = (page: Page) => page.locator('main[data-status=ready]').waitFor({ state: 'attached' });
-/** The words that were said before the reply waits. */
+/** The text before the reply waits. */
 const BEGUN = WORDS.slice(0, 2).join('');
 
 describePages('useAgent', ['React 19', 'React 18'], (pages) => {
-  it('shows what is sent at once and the reply as it comes, and warns of nothing', async () => {
+  it('shows the sent message at once and the reply as it arrives, without warnings', async () => {
     const page = await pages.open('?page=agent&url');
     await settled(page);
     await inPage(page, ({ agent }) => agent.send('hello'));
@@ -23,7 +23,7 @@ describePages('useAgent', ['React 19', 'React 18'], (pages) => {
     expect(pages.complaints).toEqual([]);
   });
 
-  it('shows the snapshot that it is given, and the latest when none is given any more', async () => {
+  it('shows the given snapshot, and the latest when none is given', async () => {
     const page = await pages.open('?page=agent');
     const reply = `model: ${STORY}`;
     await inPage(page, ({ agent }) => agent.send('one'));
@@ -36,7 +36,7 @@ describePages('useAgent', ['React 19', 'React 18'], (pages) => {
     await expectLines(page, ['user: one', reply, 'user: two', reply]);
   });
 
-  it('loses no chunk and doubles none, after whatever chunk the connection breaks', async () => {
+  it('loses and repeats no chunk when the connection breaks after any chunk', async () => {
     const page = await pages.open('?page=agent');
     const texts = WORDS.map((_, index) => `model: ${WORDS.slice(0, index + 1).join('')}`);
     for (let count = 0; count <= WORDS.length + 1; count++) {
@@ -53,7 +53,7 @@ describePages('useAgent', ['React 19', 'React 18'], (pages) => {
     expect(pages.teller.asked.filter((text) => text.startsWith('after '))).toHaveLength(WORDS.length + 2);
   });
 
-  it('goes on after a reload and in a second tab, without a second run', async () => {
+  it('continues after a reload and in a second tab, without a second run', async () => {
     const sessionId = `reload-${Math.random()}`;
     const { teller } = pages;
     await remoteAgent({ url: teller.url }).chat({ sessionId }).send('hello');
@@ -79,7 +79,7 @@ describePages('useAgent', ['React 19', 'React 18'], (pages) => {
     expect(pages.complaints).toEqual([]);
   });
 
-  it('stops a run in the background, shows as stopped what is stored of it, and goes on from there', async () => {
+  it('stops a background run, shows its stored part as stopped, and continues from there', async () => {
     const sessionId = `background-${Math.random()}`;
     const { teller } = pages;
     [teller.waits, teller.mayEnd] = [gate(), gate()];
@@ -99,7 +99,7 @@ describePages('useAgent', ['React 19', 'React 18'], (pages) => {
     const stored = await teller.store.getSnapshot({ sessionId });
     expect(stored).toMatchObject({ snapshotId, status: 'aborted' });
     const kept = stored!.state!.messages!.map(({ role, content }) => `${role}: ${content[0]?.text}`);
-    // Of the reply it has what was there when the run was sent to the background.
+    // It has the part of the reply that existed when the run was sent to the background.
     expect(kept[0]).toBe('user: wait');
     await expectLines(page, kept);
     await inPage(page, ({ agent }) => agent.send('hello'));
@@ -151,7 +151,7 @@ describePages('useChat over agentTransport', ['React 19'], (pages) => {
   /** Lets `wait` wait again. */
   const renew = () => ([pages.teller.waits, pages.teller.mayEnd] = [gate(), gate()]);
 
-  it('streams, and goes on with the conversation', async () => {
+  it('streams, and continues with the conversation', async () => {
     const page = await open();
     await send(page, 'hello');
     await expectLines(page, ['user: hello', `assistant: ${STORY}`]);
@@ -178,7 +178,7 @@ describePages('useChat over agentTransport', ['React 19'], (pages) => {
   });
 
   it.each([true, false])(
-    'asks for approval, also after a reload, and goes on by itself (approved: %s)',
+    'asks for approval, also after a reload, and continues by itself (approved: %s)',
     async (approved) => {
       const session = `approval-${approved}-${Math.random()}`;
       const first = await open('', session);
@@ -203,7 +203,7 @@ describePages('useChat over agentTransport', ['React 19'], (pages) => {
   );
 
   it.each([{ output: 'kept' }, { state: 'output-error', errorText: 'no key' }] as const)(
-    'asks for the output of a tool, also after a reload, and goes on by itself with what the user gives: %j',
+    'asks for the output of a tool, also after a reload, and continues by itself with what the user gives: %j',
     async (given) => {
       const session = `output-${Math.random()}`;
       const first = await open('&outputs', session);
@@ -236,11 +236,11 @@ describePages('useChat over agentTransport', ['React 19'], (pages) => {
     },
   );
 
-  it('is stopped in the middle of a reply, which is loaded as it was kept, and made again in its place', async () => {
+  it('is stopped in the middle of a reply, which is loaded as it was kept, and generated again in its place', async () => {
     renew();
     const session = `stopped-${Math.random()}`;
     const page = await open('&resume&load', session);
-    expect(pages.complaints.splice(0)).toHaveLength(1); // The session is not there yet.
+    expect(pages.complaints.splice(0)).toHaveLength(1); // The session does not exist yet.
     await send(page, 'hello');
     await settled(page);
     await send(page, 'wait');
@@ -257,7 +257,7 @@ describePages('useChat over agentTransport', ['React 19'], (pages) => {
     await page.reload();
     await expectLines(page, kept);
     await settled(page);
-    // Nothing of it runs any more, and nothing is asked for again.
+    // The turn no longer runs, and no stream is requested again.
     await inPage(page, ({ chat }) => chat.resumeStream());
     await expectLines(page, kept);
     expect(asked).toHaveLength(before);
@@ -275,7 +275,7 @@ describePages('useChat over agentTransport', ['React 19'], (pages) => {
     expect(pages.complaints).toEqual([]);
   });
 
-  it('is stopped, and goes on from what was kept', async () => {
+  it('is stopped, and continues from what was kept', async () => {
     renew();
     const page = await open();
     await send(page, 'wait');
@@ -293,7 +293,7 @@ describePages('useChat over agentTransport', ['React 19'], (pages) => {
     expect(stored?.state?.messages?.map(({ content }) => content[0]?.text)).toEqual(['wait', BEGUN, 'hello', STORY]);
   });
 
-  it('goes on with a reply when the page is loaded again, and when its connection breaks', async () => {
+  it('continues with a reply when the page is loaded again, and when its connection breaks', async () => {
     const session = `resume-${Math.random()}`;
     renew();
     const page = await open('&resume&load', session);
@@ -309,12 +309,12 @@ describePages('useChat over agentTransport', ['React 19'], (pages) => {
     await expectLines(page, ['user: hello', `assistant: ${STORY}`, `assistant: ${STORY}`]);
     await settled(page);
     expect(pages.teller.asked).toHaveLength(before);
-    // Nothing runs any more.
+    // No turn is running.
     await page.reload();
     await expectLines(page, ['user: hello', `assistant: ${STORY}`, 'user: wait', `assistant: ${STORY}`]);
   });
 
-  it('makes a reply again, and edits a message, as branches', async () => {
+  it('generates a reply again, and edits a message, as branches', async () => {
     const session = `branch-${Math.random()}`;
     const page = await open('', session);
     await send(page, 'one');
@@ -350,7 +350,7 @@ describePages('useChat over agentTransport', ['React 19'], (pages) => {
     expect(branch!.parentId).toBe((what === 'regenerate' ? two : one)!.snapshotId);
   });
 
-  it('shows why a turn failed, and makes the reply again', async () => {
+  it('shows why a turn failed, and generates the reply again', async () => {
     const page = await open();
     await send(page, 'crash');
     await page.getByRole('alert').waitFor();

@@ -9,7 +9,7 @@ const streamed = (...chunks: { role?: MessageData['role']; index?: number; conte
   );
 const request = (more: object = {}) => ({ toolRequest: { name: 'find', ref: '1', input: { id: 7 } }, ...more });
 
-it('joins what belongs together, and begins a message where another role or index does', () => {
+it('joins parts of one message, and begins a message at a new role or index', () => {
   expect(
     streamed(
       { content: [{ reasoning: 'Hm' }] },
@@ -31,7 +31,7 @@ it('joins what belongs together, and begins a message where another role or inde
   ]);
 });
 
-it('has a tool request once, though it is streamed in parts and told again with its question', () => {
+it('has a tool request once, though it is streamed in parts and again with its question', () => {
   const partial = { toolRequest: { name: 'find', ref: '1', partial: true } };
   const waits = request({ metadata: { interrupt: { amount: 1 } } });
   expect(streamed({ content: [partial] }, { content: [request()] }, { content: [waits] })).toEqual([
@@ -39,13 +39,13 @@ it('has a tool request once, though it is streamed in parts and told again with 
   ]);
 });
 
-it('takes content that has all so far in place of what was there', () => {
+it('replaces earlier content by aggregated content', () => {
   expect(streamed({ content: [{ text: 'On' }] }, { content: [{ text: 'Once' }], aggregated: true })).toEqual([
     { role: 'model', content: [{ text: 'Once' }] },
   ]);
 });
 
-it('knows when the answer of a tool came without its request', () => {
+it('detects a tool’s answer without its request', () => {
   const answer: MessageData = { role: 'tool', content: [{ toolResponse: { name: 'find', ref: '1', output: 1 } }] };
   const asks: MessageData = { role: 'model', content: [request()] };
   expect(hasGaps([answer], [])).toBe(true);

@@ -67,7 +67,7 @@ describe('an event on a session that waits for an approval', () => {
     expect(payments()).toBe(1);
   });
 
-  it('is taken when it says something: what waited can be approved where it waits, once', async () => {
+  it('is accepted with a message: the waiting request can be approved where it waits, once', async () => {
     const { sessions, session, payments, snapshotId, approve } = await setUp();
     await sessions.appendEvent(session, { ...NOTE, author: 'user', content: user('Never mind.') });
     expect(await approve({ sessionId: 'chat' })).toBe('INVALID_ARGUMENT');
@@ -102,7 +102,7 @@ describe('an event on a session that waits for an approval', () => {
   });
 });
 
-it('an event leaves the session of an agent that keeps its sessions to itself to that agent', async () => {
+it('a session of an agent with shareSessions: false stays hidden after an event', async () => {
   const store = new InMemorySessionStore();
   const sessions = new SessionService(store);
   const ai = genkit({});
@@ -123,7 +123,7 @@ it('an event leaves the session of an agent that keeps its sessions to itself to
   expect((await call(hiding, ['go on'], { sessionId: 'chat' }, AS_ADA)).output.finishReason).toBe('stop');
 });
 
-describe('an event on a session with a turn under way in the background', () => {
+describe('an event on a session with a turn running in the background', () => {
   const LEASE_MS = 900_000;
 
   const setUp = async () => {
@@ -172,14 +172,14 @@ describe('an event on a session with a turn under way in the background', () => 
     expect((await store.listSessions()).items[0]?.leafCount).toBe(1);
   });
 
-  it('is taken when the run has been silent for longer', async () => {
+  it('is accepted when the run has had no heartbeat for longer', async () => {
     const { age, append, finish } = await setUp();
     await age(LEASE_MS + 1000);
     expect(await append()).toBeUndefined();
     await finish();
   });
 
-  it('is refused until the end of a run that says nothing of its lease', async () => {
+  it('is refused until the end of a run without a stored lease', async () => {
     const { store, age, append, finish } = await setUp();
     const leaf = (await store.getSnapshot({ sessionId: 'chat' })) as { backgroundRun?: { leaseMs?: number } };
     const { leaseMs: _leaseMs, ...backgroundRun } = leaf.backgroundRun!;

@@ -35,7 +35,7 @@ function open(
   return { state, custom: () => custom };
 }
 
-/** What a save makes of the records. */
+/** The records after a save. */
 function committed(state: ScopedState, records: { user?: ScopeRecord; app?: ScopeRecord } = {}) {
   const all: Record<string, ScopeRecord | undefined> = {};
   for (const { id, change } of scopeChangesOf(state)) all[id.scope] = change(structuredClone(records[id.scope] ?? {}));
@@ -118,7 +118,7 @@ describe('a scoped state', () => {
     expect([custom(), state.get('temp:x')]).toEqual([{}, undefined]);
   });
 
-  it('keeps the changes that were asked for apart from those that come later', () => {
+  it('separates the returned changes from later ones', () => {
     const { state } = open();
     state.set('user:a', 1);
     const [first] = scopeChangesOf(state);
@@ -141,7 +141,7 @@ describe('a scoped state', () => {
     expect(sets).toBe(1);
   });
 
-  it('forgets changes and temp keys with the turn, and sees what was read for the next', () => {
+  it('drops changes and temp keys with the turn, and has the records read for the next', () => {
     const { state } = open({ user: { n: 1 } });
     state.set('user:n', 2);
     state.set('temp:x', 1);
@@ -169,7 +169,7 @@ describe('a scoped state', () => {
     expect(committed(state, { user: { n: 20 } })).toEqual({ user: { n: 21, late: true } });
   });
 
-  it('undoes what waits for the next save, when that comes to nothing, and nothing that was saved', () => {
+  it('undoes the unsaved changes when the next save fails, and no saved ones', () => {
     const { state } = open({ user: { n: 1 } });
     let runs = 0;
     state.update('user:n', (n) => Number(n) + ++runs);
@@ -215,7 +215,7 @@ describe('a scoped state', () => {
     expect(JSON.stringify({ state })).toBe('{"state":{"step":1,"user:theme":"dark"}}');
   });
 
-  it('takes any key for data', () => {
+  it('treats any key as data', () => {
     for (const key of [
       '__proto__',
       'constructor',
@@ -284,7 +284,7 @@ describe('a scoped state', () => {
     expect(() => open({ limits: { maxKeyLength: 0 } })).toThrow('maxKeyLength');
   });
 
-  it('limits what an update makes of the value at the save, too', () => {
+  it('limits the result of an update at the save, too', () => {
     const { state } = open({ limits: { maxValueBytes: 20 } });
     state.update('user:text', (text) => `${(text as string | undefined) ?? ''}x`);
     expect(refusal(() => committed(state, { user: { text: 'x'.repeat(18) } })).key).toBe('user:text');
@@ -304,7 +304,7 @@ describe('a scoped state', () => {
     const nested = refusal(() => state.set('app:tags', ['a', 1]));
     expect([nested.key, nested.path]).toEqual(['app:tags', '/1']);
     expect(refusal(() => state.set('user:theme', 'secret')).message).not.toContain('secret');
-    // What is stored may be older than the schema.
+    // The stored value may be older than the schema.
     expect(refusal(() => state.get('user:theme')).key).toBe('user:theme');
     state.set('user:theme', 'dark');
     expect(state.get('user:theme')).toBe('dark');

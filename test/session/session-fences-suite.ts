@@ -9,7 +9,7 @@ import {
 } from 'genkitx-agents';
 import { scale, seed } from '../support/scale.ts';
 
-/** Names that are easily taken for each other, or for more than a name. */
+/** Names that are easily confused with each other, or read as more than a name. */
 const NAMES = ['a', 'A', 'a/b', 'b', 'a:b', '../a', 'é', 'e\u0301', '__proto__', 'a\u0000', '","', 'l'.repeat(1024)];
 const KEYS = [
   'step',
@@ -42,7 +42,7 @@ interface Known {
   events: number;
 }
 
-/** What must be so: everything in lists of plain names. */
+/** The expected data, in lists of plain names. */
 class Model {
   readonly sessions = new Map<string, Known>();
   readonly #records = new Map<string, Map<string, Json>>();
@@ -78,7 +78,7 @@ export type WithStores = (
 
 const snapshotPathPrefix = (options?: SessionStoreOptions): string => options?.context?.['tenant'] as string;
 
-/** Plays a tape on the stores in turn, so that what one of them remembers is what another one has changed. */
+/** Plays a tape on the stores in turn, so that one caches data that another changes. */
 async function play(stores: readonly SnapshotStore[], tape: readonly Operation[]): Promise<void> {
   const services = stores.map((store) => new SessionService(store));
   const models = new Map(['t', 'T', '../t'].map((tenant) => [tenant, new Model()]));

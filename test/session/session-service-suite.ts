@@ -355,7 +355,7 @@ function refusals(on: On): void {
     const event = { ...delta({ paid: 1 }), id: 'payment' };
     await a.appendEvent(session, event);
     await a.appendEvent(session, said('more'));
-    // The session goes on from its beginning.
+    // The session continues from its beginning.
     const { snapshotId: parentId, state } = first;
     const createdAt = new Date().toISOString();
     await store.saveSnapshot('rewound', () => ({
@@ -506,7 +506,7 @@ function outOfDate(on: On): void {
 }
 
 function agents(on: On): void {
-  /** An agent that repeats what it is told and knows how much was said before. */
+  /** An agent that echoes its input and counts the earlier messages. */
   const agentOn = (store: SnapshotStore) => {
     const ai = genkit({});
     ai.defineModel({ apiVersion: 'v2', name: 'echo' }, async ({ messages }) => ({

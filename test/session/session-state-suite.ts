@@ -25,7 +25,7 @@ import { countingStore, storeAround, type Counts } from './store-around.ts';
 export interface StateStores {
   a: SnapshotStore & ScopeStore;
   b: SnapshotStore & ScopeStore;
-  /** All that is stored, as text: the bytes of the medium where they can be had, and what is read of them. */
+  /** All stored data, as text: the bytes of the medium if they can be read, and the values read from it. */
   raw: () => Promise<string>;
   close: () => Promise<void>;
 }
@@ -40,7 +40,7 @@ const ADA = { appName: 'shop', userId: 'ada' };
 
 type Work = (state: ScopedState, snapshotId: string) => unknown;
 
-/** One process: an agent whose turns do what they are told. */
+/** One process: an agent whose turns run the test's functions. */
 function shopOn(store: SnapshotStore, options: Partial<AgentStateOptions> & { name?: string } = {}) {
   const ai = genkit({});
   const works = new Map<string, Work>();
@@ -79,7 +79,7 @@ interface Scene extends StateStores {
 
 type On = (title: string, body: (scene: Scene) => Promise<void>) => void;
 
-/** What can be read of the global tenant's sessions, as text: the medium may hold it packed. */
+/** The readable data of the global tenant's sessions, as text: the medium may compress it. */
 export async function readableOf(store: SnapshotStore): Promise<string> {
   const all: unknown[] = [];
   for (const { sessionId } of (await store.listSessions()).items) {
@@ -90,7 +90,7 @@ export async function readableOf(store: SnapshotStore): Promise<string> {
   return JSON.stringify(all);
 }
 
-/** What `session.state` means, over one store. */
+/** The tests of `session.state` over one store. */
 export function sessionStateSuite(name: string, open: OpenStateStores): void {
   const on: On = (title, body) =>
     it(title, async () => {
@@ -132,7 +132,7 @@ function lives(on: On): void {
     expect(await shop.read({ snapshotId: first.snapshotId })).toEqual({ step: 1, 'user:step': 2, 'app:step': 2 });
     expect(await shopOn(b).read({ snapshotId: second.snapshotId })).toEqual({ step: 2, 'user:step': 2, 'app:step': 2 });
     expect((await b.getSnapshot({ snapshotId: first.snapshotId }))?.state?.custom).toEqual({ step: 1 });
-    // Another session of the user begins with what is the user's.
+    // Another session of the user begins with the user's keys.
     expect(await shopOn(b).read({ sessionId: 'other' })).toEqual({ 'user:step': 2, 'app:step': 2 });
   });
 
@@ -373,7 +373,7 @@ function once(on: On): void {
   });
 }
 
-/** The lease of all runs ends. */
+/** The leases of all runs expire. */
 function letLeasesEnd(): void {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 120_000 });
 }
@@ -409,7 +409,7 @@ function background(on: On): void {
     let lateSaves = 0;
     let isAwake = false;
     const deaf = storeAround(a, (name, _args, make) => {
-      // Who slept has not heard that the run is another's by now.
+      // The paused process does not know that another one owns the run.
       if (name === 'onSnapshotStateChange') return () => {};
       const made = make();
       if (name === 'saveSnapshot' && isAwake) void (made as Promise<unknown>).finally(() => lateSaves++);
@@ -487,7 +487,7 @@ function belongs(on: On): void {
     expect(await shop.read({ sessionId: 's' }, eve)).toEqual({});
     await shop.turn((state) => state.set('user:secret', 2), { sessionId: 's' }, eve);
     expect(await records()).toEqual([{ secret: 1 }, {}]);
-    // And the session is whose it was.
+    // And the session keeps its owner.
     const sessions = new SessionService(a);
     expect(await sessions.getSession({ ...ADA, sessionId: 's' })).toBeDefined();
     expect(await sessions.getSession({ appName: 'shop', userId: 'eve', sessionId: 's' })).toBeUndefined();

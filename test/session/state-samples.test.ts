@@ -9,14 +9,14 @@ test('the greeting is kept under the output key', async () => {
   });
 });
 
-test('the login changes the session and the user, and what is temporary is not kept', async () => {
+test('the login changes the session and the user, and temporary keys are not kept', async () => {
   expect(await logIn(1_700_000_000_000)).toEqual({
     before: { 'user:login_count': 0, task_status: 'idle' },
     after: { 'user:login_count': 1, task_status: 'active', 'user:last_login_ts': 1_700_000_000_000 },
   });
 });
 
-test('the program prints what both did', async () => {
+test('the program prints the results of both', async () => {
   const log = vi.spyOn(console, 'log').mockReturnValue();
   await import('../../samples/session-state/main.ts');
   expect(log.mock.calls.flat()).toEqual([

@@ -1,6 +1,6 @@
 import type { ScopeStore, SnapshotStore } from 'genkitx-agents';
 
-/** A store that stands before another one: `around` sees each call and makes it, or does something else. */
+/** A wrapper of a store: `around` gets each call and makes it, or does something else. */
 export function storeAround(
   inner: SnapshotStore,
   around: (name: string, args: readonly unknown[], call: () => unknown) => unknown,
@@ -14,7 +14,7 @@ export function storeAround(
   });
 }
 
-/** What a store was asked to read and to change. */
+/** The counts of a store's reads and changes. */
 export interface Counts {
   /** Reads of snapshots. */
   snapshots: number;
@@ -24,7 +24,7 @@ export interface Counts {
   scoped: number;
 }
 
-/** A store that passes everything on and counts. */
+/** A store that delegates and counts. */
 export function countingStore(inner: SnapshotStore): { store: SnapshotStore; counts: Counts } {
   const counts: Counts = { snapshots: 0, records: 0, scoped: 0 };
   const store = storeAround(inner, (name, args, make) => {

@@ -16,7 +16,7 @@ import { call, deferred, type Deferred, model, recordingStore, user } from '../s
 import { faultTest } from '../support/runtimes.ts';
 import { CHANGING_STORE_KINDS } from '../support/stores.ts';
 
-/** Says half of its reply and waits to be stopped. */
+/** Streams half of its reply, then waits to be stopped. */
 function untilStopped(speaking: Deferred, stopped: Deferred): ScriptedReply {
   return ({ sendChunk, abortSignal }) => {
     sendChunk({ content: [{ text: 'Once upon ' }] });
@@ -32,7 +32,7 @@ function untilStopped(speaking: Deferred, stopped: Deferred): ScriptedReply {
   };
 }
 
-/** A model that says `first`, if anything, calls a tool, and waits to be stopped in the middle of its reply; then it says all of it. */
+/** A model that replies `first`, if given, calls a tool, and waits to be stopped in the middle of its reply. Later calls return the whole reply. */
 function tellerOf(ai: GenkitBeta, ...first: string[]) {
   const speaking = deferred();
   const stopped = deferred();
@@ -64,7 +64,7 @@ describe.each(transports)('abort: $name', ({ reach }) => {
     const chat = (await reach(defineAgent(ai, { ...config, store }))).chat();
     const turn = chat.sendStream('Tell me.');
     await speaking.promise;
-    // At once, then, whatever the machine is doing: no timer has to fire first, and none does.
+    // Independent of the machine's load: no timer has to fire first.
     vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval'] });
     onTestFinished(() => void vi.useRealTimers());
     turn.abort();
@@ -132,7 +132,7 @@ const toolRoundTrip = [
 ];
 
 describe.each(CHANGING_STORE_KINDS)("abort: with onAbort: 'keep' on $name", ({ make }) => {
-  test('keeps the prompt, the tools that ran and the words so far, and the chat goes on from them', async () => {
+  test('keeps the prompt, the tools that ran and the reply so far, and the chat continues from them', async () => {
     const ai = genkit({});
     const { config, scripted, speaking } = tellerOf(ai);
     const agent = defineAgent(ai, { ...config, store: await make(), onAbort: 'keep' });
@@ -212,7 +212,7 @@ test("with onAbort: 'keep' and no store the partial reply is in the state that t
 });
 
 describe('abort: while the turn is being saved', () => {
-  /** A store whose saves wait once one is wanted. */
+  /** A store whose saves wait after the test asks for it. */
   function slowStore() {
     const inner = new InMemorySessionStore();
     const saving = deferred();
@@ -232,7 +232,7 @@ describe('abort: while the turn is being saved', () => {
   }
 
   test.each(['discard', 'keep'] as const)(
-    'the output matches the store (onAbort: %s), and the chat goes on from it',
+    'the output matches the store (onAbort: %s), and the chat continues from it',
     async (onAbort) => {
       const ai = genkit({});
       const { inner, store, saving, goOn, slowDown } = slowStore();
@@ -293,7 +293,7 @@ describe('abort: while the turn is being saved', () => {
     expect(await inner.getSnapshot({ sessionId: 's' })).toMatchObject({ snapshotId: output.snapshotId });
   });
 
-  test('a store that does not answer fails the save within its time limit', async () => {
+  test('a save fails within its time limit if the store does not answer', async () => {
     const ai = genkit({});
     const { store, saving, slowDown } = slowStore();
     const scripted = scriptedModel(ai, { replies: ['one'] });
@@ -310,7 +310,7 @@ describe('abort: while the turn is being saved', () => {
     });
   });
 
-  test('the turns that wait are aborted', async () => {
+  test('waiting turns are aborted', async () => {
     const ai = genkit({});
     const { store, saving, goOn, slowDown } = slowStore();
     const scripted = scriptedModel(ai, { otherwise: 'hello' });
@@ -329,7 +329,7 @@ describe('abort: while the turn is being saved', () => {
 });
 
 describe("abort: with onAbort: 'keep'", () => {
-  test('the client sees of the partial reply what the transform leaves', async () => {
+  test('the client sees the transformed partial reply', async () => {
     const ai = genkit({});
     const { config, speaking } = tellerOf(ai);
     const agent = defineAgent(ai, {
@@ -390,7 +390,7 @@ describe("abort: with onAbort: 'keep'", () => {
 });
 
 describe("abort: with onAbort: 'keep' while tools run", () => {
-  /** A tool that answers what it is asked, or never, and an agent whose model asks as told. */
+  /** A tool that returns its input, or never ends, and an agent whose model makes the given requests. */
   function setUp(requests: Part[]) {
     const ai = genkit({});
     const ran: number[] = [];
@@ -426,7 +426,7 @@ describe("abort: with onAbort: 'keep' while tools run", () => {
   });
   const worked = (n: number): Part => ({ toolResponse: { name: 'work', output: `done ${n}` } });
 
-  test('requests of one tool without refs are told apart', async () => {
+  test('requests of one tool without refs are distinguished', async () => {
     const noted = { ...work(2), metadata: { signature: 'abc' } };
     const { agent, stopped } = setUp([work(0), work(1), noted]);
     const { messages } = await stopped(agent.chat().sendStream('Go.'), 2);
@@ -470,7 +470,7 @@ describe('abort: beside Genkit', () => {
     const agent = ai.defineCustomAgent({ name: 'teller', store }, async (sess, { abortSignal }) => {
       await sess.run(async () => {
         started.resolve();
-        // A turn that would go on for 50 ms, were it not told to stop.
+        // A turn that takes 50 ms unless it is stopped.
         await new Promise((resolve) => {
           const timer = setTimeout(resolve, 50);
           abortSignal?.addEventListener('abort', () => resolve(clearTimeout(timer)), { once: true });

@@ -17,7 +17,7 @@ import { faultTest, type MakeGenkit } from '../support/runtimes.ts';
 import { CHANGING_STORE_KINDS } from '../support/stores.ts';
 import { collect } from '../../support/collect.ts';
 
-/** A prompt agent whose model waits: each call is answered when the test says so. */
+/** A prompt agent whose model waits until the test answers each call. */
 async function setUp(store: SessionStore, options: { background?: object } = {}) {
   const ai = genkit({});
   const calls: { answer: (text: string) => void; fail: (error: Error) => void; signal: AbortSignal }[] = [];
@@ -53,7 +53,7 @@ async function lineage(agent: Agent, snapshotId: string): Promise<string[]> {
 }
 
 describe.each(CHANGING_STORE_KINDS)('detach: while the turn is being saved on $name', ({ make }) => {
-  /** Saves wait at the store's door until they are let in, one by one. */
+  /** Saves wait until the test releases them, one by one. */
   async function setUpDoor() {
     const inner = await make();
     const waiting: (() => void)[] = [];
@@ -74,7 +74,7 @@ describe.each(CHANGING_STORE_KINDS)('detach: while the turn is being saved on $n
     return { agent, inner, waiting, arrived, letAllIn };
   }
 
-  test.each([0, 1])('the turn is not lost, with %d more that wait', async (more) => {
+  test.each([0, 1])('the turn is not lost, with %d more waiting', async (more) => {
     const { agent, inner, arrived, letAllIn } = await setUpDoor();
     const stream = agent.streamBidi({ sessionId: 'job' });
     stream.send({ message: user('one') });
@@ -82,7 +82,7 @@ describe.each(CHANGING_STORE_KINDS)('detach: while the turn is being saved on $n
     for (let i = 0; i < more; i++) stream.send({ message: user('two') });
     stream.send({ detach: true });
     stream.close();
-    // The wish to detach is heard while the save waits at the door.
+    // The detach arrives while the save waits.
     for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
     let isOver = false;
     const output = stream.output.finally(() => (isOver = true));
@@ -166,7 +166,7 @@ describe.each(CHANGING_STORE_KINDS)('detach: while the turn is being saved on $n
     stream.send({ detach: true });
     stream.close();
     await arrived(1);
-    // A save that came second would be let in first.
+    // The second save is released first.
     await new Promise((resolve) => setImmediate(resolve));
     waiting.reverse();
     let isOver = false;
@@ -201,7 +201,7 @@ test('detach: when watching fails, the waiting turns end and the session continu
 });
 
 describe.each(CHANGING_STORE_KINDS)('detach: on $name', ({ make }) => {
-  test('complete: the caller has a pending snapshot with the prompt at once, and the session goes on from the result', async () => {
+  test('complete: the caller has a pending snapshot with the prompt at once, and the session continues from the result', async () => {
     const { agent, called } = await setUp(await make());
     const { output, chunks } = await call(agent, [later('one')], { sessionId: 'job' });
     expect(output).toMatchObject({ finishReason: 'detached', sessionId: 'job' });
@@ -224,7 +224,7 @@ describe.each(CHANGING_STORE_KINDS)('detach: on $name', ({ make }) => {
     expect(await lineage(agent, after.snapshotId!)).toEqual([after.snapshotId, output.snapshotId]);
   });
 
-  test('complete: nothing of it is streamed, and what it changed is saved', async () => {
+  test('complete: nothing is streamed, and its changes are saved', async () => {
     const agent = defineCustomAgent<{ step: number }>(
       genkit({}),
       { name: 'worker', store: await make() },
@@ -244,7 +244,7 @@ describe.each(CHANGING_STORE_KINDS)('detach: on $name', ({ make }) => {
     expect(chunks).toEqual([]);
   });
 
-  test('fail: the snapshot says so, and the session goes on from the turn before', async () => {
+  test('fail: the snapshot says so, and the session continues from the turn before', async () => {
     const { agent, called } = await setUp(await make());
     const first = call(agent, ['one'], { sessionId: 'job' });
     (await called(1)).answer('1');
@@ -263,7 +263,7 @@ describe.each(CHANGING_STORE_KINDS)('detach: on $name', ({ make }) => {
     expect(await lineage(agent, (await next).output.snapshotId!)).toEqual([(await next).output.snapshotId, before]);
   });
 
-  test('abort: the model call is stopped, the prompt and the words so far are kept, and the run can be run again', async () => {
+  test('abort: the model call is stopped, the prompt and the reply so far are kept, and the run can be run again', async () => {
     const { agent, called } = await setUp(await make());
     const { output } = await call(agent, [later('one')], { sessionId: 'job' });
     const { signal } = await called(1);
@@ -323,7 +323,7 @@ describe.each(CHANGING_STORE_KINDS)('detach: on $name', ({ make }) => {
     expect(await lineage(agent, reserved[0]!)).toEqual(reserved);
   });
 
-  test('3 queued: each is saved, a child of the one before, and the answer names the last', async () => {
+  test('3 queued: each is saved as a child of the one before, and the output names the last', async () => {
     const { agent, called } = await setUp(await make());
     const { output } = await call(agent, ['one', 'two', 'three', { detach: true }], { sessionId: 'job' });
     expect((await agent.getSnapshot(output.snapshotId!))?.state?.messages).toEqual(
@@ -346,14 +346,14 @@ describe.each(CHANGING_STORE_KINDS)('detach: on $name', ({ make }) => {
     await vi.waitUntil(() => signal.aborted, { interval: 1 });
     const ids = await lineage(agent, output.snapshotId!);
     for (const id of ids) expect((await settled(agent, id)).status).toBe('aborted');
-    // The state as it was in the end comes after the abort: with the words of the running one.
+    // The last state is written after the abort, with the running turn's reply so far.
     await vi.waitUntil(async () => (await agent.getSnapshot(ids[0]!))?.state?.messages?.length === 4, { interval: 2 });
     expect((await agent.getSnapshot(ids[1]!))?.state?.messages?.at(-1)).toEqual(user('two'));
     expect((await agent.getSnapshot(ids[0]!))?.state?.messages?.at(-1)).toEqual(user('three'));
     expect(scripted.requests).toHaveLength(1);
   });
 
-  test('3 queued, the first fails: the others are settled as not run', async () => {
+  test('3 queued, the first fails: the others fail as not run', async () => {
     const { agent, called } = await setUp(await make());
     const { output } = await call(agent, ['one', 'two', later('three')]);
     (await called(1)).fail(new Error('no'));
@@ -371,7 +371,7 @@ describe.each(CHANGING_STORE_KINDS)('detach: on $name', ({ make }) => {
     expect((await settled(agent, output.snapshotId)).status).toBe('completed');
   });
 
-  test('a function that throws outside of its turns settles the snapshot as failed', async () => {
+  test('a function that throws outside of its turns makes the snapshot failed', async () => {
     const agent = defineCustomAgent(genkit({}), { name: 'worker', store: await make() }, async (sess) => {
       for await (const _input of sess.inputCh) throw new Error('no turns here');
       return {};
@@ -383,7 +383,7 @@ describe.each(CHANGING_STORE_KINDS)('detach: on $name', ({ make }) => {
     });
   });
 
-  test('the chat goes on after a background turn, whether it completed or failed', async () => {
+  test('the chat continues after a background turn, whether it completed or failed', async () => {
     const { agent, called } = await setUp(await make());
     const chat = agent.chat();
     const task = await chat.detach('one');
@@ -409,7 +409,7 @@ describe.each(CHANGING_STORE_KINDS)('detach: on $name', ({ make }) => {
     ]);
   });
 
-  test('the chat goes on after a first turn that failed in the background', async () => {
+  test('the chat continues after a first turn that failed in the background', async () => {
     const { agent, called } = await setUp(await make());
     const chat = agent.chat();
     const task = await chat.detach('one');
@@ -518,7 +518,7 @@ describe('a run in the background', () => {
 });
 
 describe('detach: beside Genkit', () => {
-  /** A custom agent whose turns end when the test says so. */
+  /** A custom agent whose turns end when the test lets them. */
   function gated(makeGenkit: MakeGenkit) {
     const started = deferred();
     const mayEnd = deferred();
@@ -580,7 +580,7 @@ describe('detach: beside Genkit', () => {
   });
 });
 
-/** What a model, or a middleware before it, may do to the request that it was given. */
+/** Damages that a model, or a middleware before it, may do to its request. */
 const DAMAGE: Record<string, (request: GenerateRequest) => void> = {
   'strips the content of the messages': ({ messages }) => {
     for (const message of messages) delete (message as Partial<MessageData>).content;
@@ -634,7 +634,7 @@ describe.each(Object.entries(DAMAGE))('a run in the background whose model %s', 
     expect(['completed', 'failed', 'aborted']).toContain(status);
     if (ending !== 'reply') expect(status).toBe(ending === 'abort' ? 'aborted' : 'failed');
     expect(await handOverRuns(ai, { graceMs: 5000 })).toEqual({ handedOver: 0 });
-    // What the model did to its copy is not in the conversation.
+    // The model's damage to its copy is not in the conversation.
     const { state } = (await store.getSnapshot({ snapshotId: task.snapshotId }))!;
     expect(state?.messages?.slice(0, 2)).toEqual([user('before'), model('said')]);
   });

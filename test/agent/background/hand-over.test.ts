@@ -16,7 +16,7 @@ test.each([[{}], [null], ['ai'], [new InMemorySessionStore()]])(
   },
 );
 
-describe.each(STORE_KINDS)('a process that is told to end, on $name', ({ make }) => {
+describe.each(STORE_KINDS)('a process that shuts down, on $name', ({ make }) => {
   test('waits for its background runs; a run that ends in time is not handed over', async () => {
     const store = await make();
     const leaving = worker(store);
@@ -25,7 +25,7 @@ describe.each(STORE_KINDS)('a process that is told to end, on $name', ({ make })
     const leave = handOverRuns(leaving.ai, { graceMs: LONG_MS });
     release('1');
     expect(await leave).toEqual({ handedOver: 0 });
-    // It is stored, not only over.
+    // Its end is stored, too.
     expect((await store.getSnapshot({ snapshotId: output.snapshotId! }))?.status).toBe('completed');
   });
 
@@ -40,7 +40,7 @@ describe.each(STORE_KINDS)('a process that is told to end, on $name', ({ make })
     const id = output.snapshotId!;
     expect((await leaving.agent.getSnapshot(id))?.status).toBe('expired');
 
-    // No lease has to end first.
+    // No lease has to expire first.
     const next = worker(store, { answer: 'next' });
     const { runs } = await recoverRuns(next.ai, { snapshotIds: [id] });
     expect(runs).toEqual([{ agent: 'worker', sessionId: 'job', snapshotId: id, generation: 2, outcome: 'continued' }]);
@@ -83,7 +83,7 @@ test('a process that hands its runs over takes over no runs', async () => {
   const { output } = await call(leaving.agent, [detached('one')], { sessionId: 'job' });
   await leaving.called(1);
   expect(await handOverRuns(leaving.ai)).toEqual({ handedOver: 1 });
-  // Another one finds it by its timer, which is as fast.
+  // Another process finds it by its timer, which is as fast.
   const next = worker(store, { background, answer: 'next' });
   expect((await next.settled(output.snapshotId!)).status).toBe('completed');
   expect(leaving.scripted.requests).toHaveLength(1);
@@ -111,7 +111,7 @@ test('a run that the store could not release stops and is found when its lease e
   expect((await inner.getSnapshot({ snapshotId: output.snapshotId! }))?.status).toBe('pending');
 });
 
-test('a run that is being stored as detached when the process is told to end is waited for', async () => {
+test('handOverRuns waits for a run that is being stored as detached', async () => {
   const inner = new InMemorySessionStore();
   const storing = deferred();
   const stored = deferred();

@@ -22,12 +22,12 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** The lease of all runs here ends; heartbeats are long in coming. */
+/** The leases of all runs here expire: heartbeats are rare. */
 function letLeasesEnd(): void {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 120_000 });
 }
 
-/** The clock and the timers stand still but for what is waited for, which moves them by its interval: a lease lasts as long on a busy machine. */
+/** A fake clock that only waiting advances, so that a lease lasts equally long on a busy machine. */
 function letWaitsMoveTheClock(): void {
   vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'], now: Date.now() });
 }
@@ -54,7 +54,7 @@ test('a run with a turn whose end was not stored is found when its lease expires
   const { release } = await owner.called(1);
   refusedId = (await store.getSnapshot({ snapshotId: output.snapshotId! }))!.parentId!;
   release(Promise.reject(new Error('no model')) as never);
-  // That it failed is not stored, nor that it ended.
+  // Neither its failure nor its end is stored.
   await vi.waitUntil(() => refusals === 2, { interval: 1 });
   await new Promise(setImmediate);
   refusedId = undefined;
@@ -65,7 +65,7 @@ test('a run with a turn whose end was not stored is found when its lease expires
   expect(texts(state?.messages)).toEqual(['one', 'rescued', 'two', 'rescued']);
 });
 
-test('a run that is taken over and completes while another turn goes on from before it: that one is rejected', async () => {
+test('a turn that continues from before a run is rejected when the run is taken over and completes meanwhile', async () => {
   const store = new InMemorySessionStore();
   const dead = worker(store);
   const { output } = await call(dead.agent, [detached('one')], { sessionId: 'job' });
@@ -110,7 +110,7 @@ describe.each(ALL_STORE_KINDS)('a run whose process died, on $name', ({ make }) 
     expect(texts(last.state?.messages)).toEqual(['one', '1', 'two', 'rescued', 'three', 'rescued']);
     expect(await recoverRuns(rescuer.ai, { snapshotIds: [id] })).toEqual({ runs: [], unlisted: [] });
     expect((await kinds()) ?? []).toEqual([]);
-    // Nothing that serves the run alone is seen by callers.
+    // Callers do not see the internal fields of the run.
     expect(last).not.toHaveProperty('backgroundRun');
     expect(await rescuer.agent.getSnapshot(id, { metadataOnly: true })).not.toHaveProperty('backgroundRun');
   });
@@ -145,7 +145,7 @@ describe.each(ALL_STORE_KINDS)('a run whose process died, on $name', ({ make }) 
 
   test('that was only paused: its late reply is refused, and it stops', async () => {
     const store = await make();
-    // Without watching: the late save itself has to be refused.
+    // Without watching, so that the late save itself has to be refused.
     const { store: slow, calls } = recordingStore(store);
     const sleeper = worker(slow);
     const { output } = await call(sleeper.agent, ['one', detached('two')], { sessionId: 'job' });
@@ -156,7 +156,7 @@ describe.each(ALL_STORE_KINDS)('a run whose process died, on $name', ({ make }) 
     const last = await rescuer.settled(output.snapshotId!);
     const before = calls.length;
     asleep.release('too late');
-    // Of each of its turns it tries to save an end: of the first that it is done, of both that they are aborted.
+    // It tries to save the completion of its first turn, and the abort of both.
     await vi.waitUntil(() => calls.length === before + 3, { interval: 1 });
     await new Promise((resolve) => setImmediate(resolve));
     expect(await rescuer.agent.getSnapshot(output.snapshotId!)).toEqual(last);
@@ -164,7 +164,7 @@ describe.each(ALL_STORE_KINDS)('a run whose process died, on $name', ({ make }) 
     expect(sleeper.scripted.requests).toHaveLength(1);
   });
 
-  test('that was only paused and notices the takeover: it aborts no turn that the other has yet to claim', async () => {
+  test('that was only paused and notices the takeover: it aborts no turn that the other process has not claimed yet', async () => {
     const store = await make();
     const sleeper = worker(store);
     const { output } = await call(sleeper.agent, ['one', detached('two')], { sessionId: 'job' });
@@ -196,7 +196,7 @@ describe.each(ALL_STORE_KINDS)('a run whose process died, on $name', ({ make }) 
     const { signal } = await sleeper.called(1);
     letLeasesEnd();
     const rescuer = worker(store);
-    // A heartbeat may have come first, of the clock as it is now.
+    // A heartbeat with the current time may have come first.
     await store.saveSnapshot(output.snapshotId, (current) => ({
       ...current!,
       heartbeatAt: new Date(0).toISOString(),
@@ -262,7 +262,7 @@ describe.each(ALL_STORE_KINDS)('a run whose process died, on $name', ({ make }) 
     await dead.called(1);
     const last = (await dead.agent.getSnapshot(output.snapshotId!))!;
     const first = (await dead.agent.getSnapshot(last.parentId!))!.parentId!;
-    // The process died before it could heed the abort.
+    // The process died before it saw the abort.
     const { store: silent } = recordingStore(store);
     await silent.saveSnapshot(first, (current) => ({ ...current!, status: 'aborted' }));
     letLeasesEnd();
@@ -274,7 +274,7 @@ describe.each(ALL_STORE_KINDS)('a run whose process died, on $name', ({ make }) 
   });
 
   test.each(['first', 'last'] as const)('ends with all of its turns when its %s turn is aborted', async (which) => {
-    // The store can't be watched, so the dead process does not hear of the abort.
+    // The store can't be watched, so the dead process does not see the abort.
     const { store, calls } = recordingStore(await make());
     const dead = worker(store);
     const before = call(dead.agent, ['zero'], { sessionId: 'job' });
@@ -288,14 +288,14 @@ describe.each(ALL_STORE_KINDS)('a run whose process died, on $name', ({ make }) 
     const other = worker(store, { answer: 'never' });
     calls.length = 0;
     expect(await other.agent.abort(which === 'first' ? first : last)).toBe('pending');
-    // To the run's first turn, which has completed, and no further.
+    // Back to the run's first turn, which has completed.
     if (which === 'last') expect(calls.map(({ method }) => method)).toEqual(Array(3).fill('saveSnapshot'));
     expect(await statusesTo(store, last)).toEqual(['aborted', 'aborted', 'completed', 'completed']);
     letLeasesEnd();
     expect((await recoverRuns(other.ai, { snapshotIds: [last] })).runs).toEqual([]);
   });
 
-  test('and whose abort was cut off: the next abort ends its other turns', async () => {
+  test('and whose abort was interrupted: the next abort ends its other turns', async () => {
     const { store } = recordingStore(await make());
     const dead = worker(store);
     const { output } = await call(dead.agent, ['one', detached('two')], { sessionId: 'job' });
@@ -392,7 +392,7 @@ describe('finding the runs whose processes died', () => {
     for (const read of reads) expect(read).not.toHaveBeenCalled();
   });
 
-  test("leaves other agents' runs alone, and those in the foreground", async () => {
+  test("does not touch other agents' runs and foreground turns", async () => {
     const store = new InMemorySessionStore();
     const dead = worker(store, { name: 'other' });
     await call(dead.agent, [detached('one')]);
@@ -496,7 +496,7 @@ describe('where background.recover is on', () => {
 
   beforeEach(letWaitsMoveTheClock);
 
-  /** How often the store was asked for its sessions, and a way to wait for that. */
+  /** Counts the lists of sessions, and waits for the next one. */
   function counting(store: InMemorySessionStore) {
     let looks = 0;
     const list = store.listSessions.bind(store);
@@ -528,7 +528,7 @@ describe('where background.recover is on', () => {
     const looked = counting(store);
     const early = worker(store, { name: 'other', background: recovering, answer: 'rescued' });
     await looked(2);
-    // By now the run is older than what is looked at.
+    // By now the run is older than the searched sessions.
     await vi.waitUntil(async () => {
       const { updatedAt } = (await store.getSnapshot({ snapshotId }))!;
       return Date.now() - Date.parse(updatedAt!) > 10 * recovering.leaseMs;
@@ -591,7 +591,7 @@ describe('where background.recover is on', () => {
   );
 });
 
-describe('what a run that was taken over works with', () => {
+describe('the input of a run that was taken over', () => {
   test('is the context of the recovering process with the part that keepContext kept, and selects the tenant', async () => {
     const store = new InMemorySessionStore({
       snapshotPathPrefix: (options) => options?.context?.auth?.['uid'] ?? 'anonymous',
@@ -626,7 +626,7 @@ describe('what a run that was taken over works with', () => {
     expect(seen).toEqual([kept, kept]);
   });
 
-  test('is each input as it was: a resume, and what it chose of the model', async () => {
+  test('is each original input: a resume, and overrides of the model', async () => {
     const store = new InMemorySessionStore();
     const inputs: unknown[] = [];
     const define = (wait: boolean) => {
@@ -669,7 +669,7 @@ describe('what a run that was taken over works with', () => {
     });
   });
 
-  test('is all there after a prune during the run', async () => {
+  test('is complete after a prune during the run', async () => {
     const store = new InMemorySessionStore();
     const dead = worker(store);
     const turns = call(dead.agent, ['zero', 'one'], { sessionId: 'job' });

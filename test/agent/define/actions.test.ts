@@ -28,7 +28,7 @@ test("an agent is registered under Genkit's keys with Genkit's schemas and metad
     actionType: 'agent',
     metadata: { bidi: true, agent: { stateManagement: 'server', abortable: true } },
   });
-  // Genkit's members, and what a turn may choose with ours.
+  // Genkit's members, and our overrides of a turn.
   expect(agent.__action.inputSchema?.shape).toMatchObject(AgentInputSchema.shape);
   expect(agent.__action.outputSchema).toBe(AgentOutputSchema);
   expect(agent.__action.streamSchema).toBe(AgentStreamChunkSchema);

@@ -15,7 +15,7 @@ function setUp(...replies: string[]) {
   return { ai, scripted: scriptedModel(ai, { replies }) };
 }
 
-describe('what a prompt agent sends and keeps', () => {
+describe('the messages of a prompt agent', () => {
   test("the prompt's own messages go to the model each turn and never into the conversation", async () => {
     const { ai, scripted } = setUp('one', 'two');
     const agent = defineAgent(ai, {
@@ -171,7 +171,7 @@ describe('what a prompt agent sends and keeps', () => {
     });
     const message = { ...user('a'), metadata: { note: 'kept?' } };
     const { output } = await call(agent, [{ message }]);
-    // What the model was sent is what is kept: the note was taken out on purpose.
+    // The messages are kept as they were sent: the note was removed on purpose.
     expect((await agent.getSnapshot(output.snapshotId as string))?.state?.messages?.[0]).toEqual(user('a'));
     expect(message.metadata).toEqual({ note: 'kept?' });
   });
@@ -218,7 +218,7 @@ describe('what a prompt agent sends and keeps', () => {
     expect(scripted.requests[0]?.messages[0]?.content).toEqual([{ text: 'Speak to Ada.' }]);
   });
 
-  test('all that a prompt takes reaches the model', async () => {
+  test('all options of a prompt reach the model', async () => {
     const { ai, scripted } = setUp('ok');
     ai.defineTool({ name: 'tool', description: 'A tool.', inputSchema: z.object({}) }, async () => 1);
     const agent = defineAgent(ai, {

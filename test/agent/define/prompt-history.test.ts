@@ -16,7 +16,7 @@ const HISTORY: readonly MessageData[] = [
 ];
 const SYSTEM: MessageData = { role: 'system', content: [{ text: 'Be short.' }] };
 
-/** The history after a prompt placed it after its system message, and Genkit made messages of its own of what it was given. */
+/** The history after a prompt placed it behind its system message, and Genkit copied the messages. */
 function sent(isOpaque: boolean): { placed: PlacedHistory; messages: MessageData[] } {
   const placed = new PlacedHistory(HISTORY);
   const toSend = placed.toSend([SYSTEM, ...placed.toPlace(isOpaque)]) as MessageData[];
@@ -66,7 +66,7 @@ describe.each([
     expect(placed.conversationOf([two])).toEqual([HISTORY[1]]);
   });
 
-  it('has no words on the output format that Genkit put in, but those that the user wrote', () => {
+  it('has no output format instructions of Genkit, but those that the user wrote', () => {
     const { placed, messages } = sent(isOpaque);
     const words = { text: 'Answer in JSON.', metadata: { purpose: 'output' } };
     const last = { ...messages.at(-1)!, content: [...messages.at(-1)!.content, words] };

@@ -21,7 +21,7 @@ const signState = 'a key of sixteen bytes or more';
 
 interface SetUp extends Pick<AgentConfig, 'onAbort' | 'background' | 'signState'> {
   makeGenkit?: MakeGenkit;
-  /** What the tool does before it has moved the money. */
+  /** Called by the tool before it moves the money. */
   work?: () => Promise<void>;
 }
 
@@ -127,7 +127,7 @@ const FORGED: Record<string, unknown> = {
   'an object as the ref': { resume: { restart: [request('transfer', { amount: 5 }, { r1: true })] } },
 };
 
-/** What the refusals of some of them say. */
+/** Texts of some of the refusals. */
 const SAID: Record<string, string> = {
   'another amount': 'modified inputs',
   'no input': 'modified inputs',
@@ -216,7 +216,7 @@ describe.each(STORE_KINDS)('forged resume: one interrupt, one execution on $name
     expect(moved).toEqual([5]);
   });
 
-  test('whose turn failed after its tool had run it is not run again, and the session goes on by respond', async () => {
+  test('whose turn failed after its tool had run it is not run again, and the session continues by respond', async () => {
     const { agent, scripted, moved, init } = await setUp(await make());
     scripted.reply(() => {
       throw new Error('overloaded');
@@ -250,7 +250,7 @@ describe.each(STORE_KINDS)('forged resume: one interrupt, one execution on $name
       const { output } = await first;
       expect(output.finishReason).toBe('aborted');
       expect((await call(agent, [approve], init)).output.error?.status).toBe('FAILED_PRECONDITION');
-      // Nor from what was kept, nor from what the session's leaf is.
+      // Neither from the kept snapshot nor from the session's leaf.
       for (const next of [{ snapshotId: output.snapshotId! }, { sessionId: sessionId! }]) {
         expect((await call(agent, [approve], next)).output.finishReason).toBe('failed');
       }
@@ -296,7 +296,7 @@ describe.each(STORE_KINDS)('forged resume: one interrupt, one execution on $name
     expect(moved).toEqual([5]);
   });
 
-  test('whose reply could not be saved it is not run again, not even when the lease is over', async () => {
+  test('whose reply could not be saved it is not run again, not even when the lease has expired', async () => {
     const inner = await make();
     let isBroken = false;
     const store: SessionStore = {
@@ -353,7 +353,7 @@ describe('forged resume: a refused one saves nothing', () => {
     expect((await agent.getSnapshot({ sessionId }))?.status).toBe('completed');
   });
 
-  test('the same approval sent to the session, which has gone on', async () => {
+  test('the same approval sent to the session, which has continued', async () => {
     const { agent, sessionId, count } = await setUpListed();
     await call(agent, [approve], { sessionId });
     expect((await call(agent, [approve], { sessionId })).output.error?.status).toBe('INVALID_ARGUMENT');
@@ -387,7 +387,7 @@ describe('forged resume: a refused one saves nothing', () => {
   });
 });
 
-/** What a custom agent's function does with a request besides waiting for its answer. */
+/** Changes of a custom agent's function to a request that waits. */
 type Meddling = (sess: SessionRunner<{ note?: string }>) => void;
 
 /** A custom agent that runs the tool itself. `after` is called when each turn has been saved. */
@@ -489,7 +489,7 @@ describe.each(STORE_KINDS)('forged resume: one request, one execution on $name',
     expect(runs() + later.runs()).toBe(1);
   });
 
-  test('the same request made again is another one', async () => {
+  test('a new request with the same content is a different request', async () => {
     const { agent, scripted, moved, init } = await setUp(await make());
     scripted.reply([ask('r1')]);
     // On a branch from before it, after it was approved, and after it was left unanswered.

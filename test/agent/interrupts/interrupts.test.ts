@@ -151,7 +151,7 @@ describe.each(CHANGING_STORE_KINDS)('interrupts on $name', ({ make }) => {
     const { agent, scripted, first } = await setUp([ask('1'), flag], 'never mind');
     const { output } = await call(agent, ['forget it'], { snapshotId: first.output.snapshotId });
     expect(output.message).toEqual(model('never mind'));
-    // Most providers refuse a request without a response. That of a tool that ran is what it answered.
+    // Most providers refuse a request without a response. A tool that ran has its output as the response.
     const responses = [
       { toolResponse: { name: 'ask', ref: '1', output: 'Waits for the user.' } },
       { toolResponse: { name: 'flag', ref: '2', output: false } },

@@ -1,18 +1,18 @@
-/** What a test asks a worker process to do. */
+/** A command of a test to a worker process. */
 export type Order =
-  /** Detaches so many runs, one after the other, each of three turns. */
+  /** Detaches this number of runs, one after the other, each of three turns. */
   | { do: 'detach'; runs: number; seed: number }
-  /** Takes over what it finds; the answer says what that was. */
+  /** Takes over the runs that it finds; the answer names them. */
   | { do: 'recover' }
-  /** Lets the model answer that waits. */
+  /** Lets the waiting model answer. */
   | { do: 'answer' };
 
-/** What a worker process tells. */
+/** A message of a worker process. */
 export type Report =
   | { kind: 'ready' }
   /** The caller of a run has its answer. */
   | { kind: 'detached'; sessionId: string; snapshotId: string }
-  /** The model was asked and waits. */
+  /** The model was called and waits. */
   | { kind: 'asked' }
   /** A model call was stopped. */
   | { kind: 'stopped' }
@@ -20,12 +20,12 @@ export type Report =
   | { kind: 'refused' }
   | { kind: 'recovered'; runs: { snapshotId: string; generation: number; outcome: string }[] };
 
-/** What a worker process is. */
+/** The settings of a worker process. */
 export interface WorkerSpec {
   folder: string;
-  /** How far its clock is ahead, in ms: to it the leases of the others have ended. */
+  /** How far its clock is ahead, in ms: for this process the leases of the others have expired. */
   ahead: number;
   heartbeatIntervalMs: number;
-  /** The model waits to be told; otherwise it answers after a moment. */
+  /** The model waits for a command; otherwise it answers after a moment. */
   waits: boolean;
 }

@@ -34,7 +34,7 @@ class Worker {
     this.#process.kill(name);
   }
 
-  /** When it is gone, all that it told is here. */
+  /** Its messages, complete when it has exited. */
   async kill(): Promise<void> {
     this.#process.kill('SIGKILL');
     await this.#ended;
@@ -81,7 +81,7 @@ async function settled(store: FileSessionStore, snapshotId: string) {
 
 const ANSWERED = ['one', 'ok', 'two', 'ok', 'three', 'ok'];
 
-/** All rescuers at once; what they took over. */
+/** All rescuers at once; returns the runs that they took over. */
 async function recoverAll(rescuers: readonly Worker[], round: number) {
   for (const rescuer of rescuers) rescuer.send({ do: 'recover' });
   const answers = await Promise.all(rescuers.map((rescuer) => rescuer.heard('recovered', round)));
@@ -103,7 +103,7 @@ describe('worker death:', () => {
       const next = start({ folder });
       owner.send({ do: 'detach', runs: 3, seed: seed * 1000 + round });
       random = (random * 48_271) % 2_147_483_647;
-      // Before the caller has its answer, or after the first, second, third.
+      // Before the caller has its output, or after the first, second, third turn.
       if (random % 4 > 0) await owner.heard('detached', random % 4);
       await pause(random % 120);
       await owner.kill();
@@ -120,7 +120,7 @@ describe('worker death:', () => {
         expect(last?.status).toBe('completed');
         expect(last?.state?.messages?.map(({ content }) => content[0]?.text)).toEqual(ANSWERED);
       }
-      // Also what was not stored whole when the process died comes to an end.
+      // Runs that were not stored completely when the process died end, too.
       for (const { snapshotId } of runs) expect((await settled(store, snapshotId))?.status).toBe('completed');
       owner = next;
       await owner.heard('ready');
@@ -133,10 +133,10 @@ describe('worker death:', () => {
 
   for (const { name, heartbeatIntervalMs } of [
     { name: 'whose reply comes late', heartbeatIntervalMs: 30_000 },
-    // Not so short that it is stopped in the middle of one: the file store's lock would be its own until it goes on.
+    // Not so short that it is stopped in the middle of one: the file store's lock would be its own until it continues.
     { name: 'whose heartbeat comes late', heartbeatIntervalMs: 2000 },
   ]) {
-    test(`a sleeper ${name} (SIGSTOP, SIGCONT) writes nothing any more, and stops`, async () => {
+    test(`a paused process ${name} (SIGSTOP, SIGCONT) writes nothing more, and stops`, async () => {
       const folder = newFolder();
       const store = new FileSessionStore(folder);
       const sleeper = start({ folder, waits: true, heartbeatIntervalMs });
@@ -154,7 +154,7 @@ describe('worker death:', () => {
       if (heartbeatIntervalMs <= 2000) await sleeper.heard('stopped');
       // The end of each of its three turns, which it would save.
       await sleeper.heard('refused', 3);
-      // It is alive, and does as it is told: its run is over.
+      // It is alive and obeys commands, but its run has ended.
       sleeper.send({ do: 'recover' });
       expect(await sleeper.heard('recovered')).toEqual({ kind: 'recovered', runs: [] });
       const after = await store.getSnapshot({ snapshotId });

@@ -24,7 +24,7 @@ const ai = genkit({});
 let random = 1;
 let answer: (text: string) => void = () => {};
 
-/** A moment: runs are to be killed in their middle. */
+/** A short delay, so that runs can be killed in their middle. */
 function aMoment(): Promise<string> {
   random = (random * 48_271) % 2_147_483_647;
   return new Promise((resolve) => setTimeout(resolve, random % 20, 'ok'));

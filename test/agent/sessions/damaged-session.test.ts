@@ -1,4 +1,4 @@
-/** A session whose last snapshots are damaged: the error names the nearest one that can be read, and the conversation goes on from there. */
+/** A session whose last snapshots are damaged: the error names the nearest one that can be read, and the conversation continues from there. */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { ActionContext } from 'genkit';
@@ -130,7 +130,7 @@ describe.each(REACHES)('a damaged session, %s', (_, reach) => {
     expect(error).toMatchObject({ status: 'DATA_LOSS', healthySnapshotId: ids[0] });
   });
 
-  test('a damaged snapshot that is named by its id is told as damaged', async () => {
+  test('a damaged snapshot that is named by its id is reported as damaged', async () => {
     const { folder, ids } = await savedSession(['turn 0', 'turn 1']);
     damage(folder, ids[1]);
     const api = await reach(echoOn(reopened(folder)));
@@ -152,7 +152,7 @@ describe.each(REACHES)('a damaged session, %s', (_, reach) => {
     expect((await api.loadChat(bySession)).messages).toHaveLength(4);
   });
 
-  test('of another user is not there', async () => {
+  test('of another user does not exist', async () => {
     const ada = { auth: { uid: 'ada' } };
     const { folder, ids } = await savedSession(['turn 0', 'turn 1'], ada);
     damage(folder, ids[1]);
@@ -212,7 +212,7 @@ test('a store that has the metadata of a damaged snapshot is not listed, and a h
   expect(byId).toMatchObject({ status: 'DATA_LOSS', healthySnapshotId: ids[0] });
 });
 
-test('the search looks at a hundred snapshots and no more', async () => {
+test('the search reads at most a hundred snapshots', async () => {
   const inner = new InMemorySessionStore();
   let parentId: string | undefined;
   for (let i = 0; i < 150; i++) {
@@ -229,6 +229,6 @@ test('the search looks at a hundred snapshots and no more', async () => {
   const error = await refusal(echoOn(store).loadChat(bySession));
   expect(error).toMatchObject({ status: 'DATA_LOSS', healthySnapshotId: undefined });
   expect(error.message).toContain('tart a new session');
-  // The one that was asked for, and those of the search.
+  // The requested snapshot, and those of the search.
   expect(reads).toBe(1 + 100);
 });

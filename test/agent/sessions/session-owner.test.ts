@@ -43,7 +43,7 @@ test.each([42, '', ' ', {}, true, null])('a user id that is %j names no other us
 });
 
 describe('the session of a user', () => {
-  test.each(['bob', undefined])('is not there for another user (%s), in process and over HTTP', async (otherUser) => {
+  test.each(['bob', undefined])('does not exist for another user (%s), in process and over HTTP', async (otherUser) => {
     const { agent, scripted } = setUp();
     const { snapshotId } = (await call(agent, ['mine'], { sessionId: 's' }, as('ada'))).output;
     const { url, stop } = await serveByRouter([agent], {

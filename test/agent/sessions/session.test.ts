@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { model, user } from '../support/helpers.ts';
 
 describe('Session', () => {
-  test('makes an id unless it gets one', () => {
+  test('creates an id if none is given', () => {
     expect(new Session({ sessionId: 'mine' }).sessionId).toBe('mine');
     expect(new Session().sessionId).not.toBe(new Session().sessionId);
     expect(new Session().getState()).toEqual({ sessionId: expect.any(String) as string, messages: [], artifacts: [] });
@@ -172,7 +172,7 @@ describe('SessionRunner', () => {
     ]);
   });
 
-  test('aborts a turn that throws after its signal fired, and saves nothing', async () => {
+  test('aborts a turn that throws after its signal was aborted, and saves nothing', async () => {
     const store = new InMemorySessionStore();
     const controller = new AbortController();
     const session = new Session();

@@ -107,7 +107,7 @@ describe.each(CHANGING_STORE_KINDS)('sessions on $name', ({ make }) => {
     await expect(theft).rejects.not.toThrow('mine');
   });
 
-  test('what is under way or failed is not resumed by its id', async () => {
+  test('a running or failed snapshot is not resumed by its id', async () => {
     const store = await make();
     const { agent, scripted } = setUp(store);
     for (const status of ['pending', 'failed'] as const) {
@@ -120,7 +120,7 @@ describe.each(CHANGING_STORE_KINDS)('sessions on $name', ({ make }) => {
     expect(scripted.requests).toHaveLength(0);
   });
 
-  test('a snapshot that is not there ends the call as failed, and so does a blank id', async () => {
+  test('a snapshot that does not exist ends the call as failed, and so does a blank id', async () => {
     const { agent } = setUp(await make());
     expect((await call(agent, ['hi'], { snapshotId: 'nowhere' })).output).toEqual({
       finishReason: 'failed',
@@ -130,7 +130,7 @@ describe.each(CHANGING_STORE_KINDS)('sessions on $name', ({ make }) => {
     expect((await call(agent, ['hi'], { snapshotId: 'x'.repeat(1025) })).output.error?.status).toBe('INVALID_ARGUMENT');
   });
 
-  test('a sessionId walks back over what did not complete', async () => {
+  test('a sessionId continues from the last completed snapshot', async () => {
     const store = await make();
     const { agent, scripted } = setUp(store);
     await put(store, snapshot('good', { state: { sessionId: 's', messages: [user('old'), model('old reply')] } }));
@@ -144,7 +144,7 @@ describe.each(CHANGING_STORE_KINDS)('sessions on $name', ({ make }) => {
     expect(scripted.requests[0]?.messages.slice(1)).toEqual([user('old'), model('old reply'), user('new')]);
   });
 
-  test('a session of which no turn ever completed begins anew under its id', async () => {
+  test('a session of which no turn ever completed begins again under its id', async () => {
     const store = await make();
     const { agent } = setUp(store);
     await put(store, snapshot('first', { status: 'failed' }));
@@ -156,7 +156,7 @@ describe.each(CHANGING_STORE_KINDS)('sessions on $name', ({ make }) => {
     expect((await (await agent.loadChat({ sessionId: 's' })).send('more')).sessionId).toBe('s');
   });
 
-  test('a session whose completed turns are gone is not continued from nothing', async () => {
+  test('a session whose completed turns no longer exist is not continued without them', async () => {
     const store = await make();
     const { agent } = setUp(store);
     await put(store, snapshot('orphan', { status: 'failed', parentId: 'pruned' }));
@@ -172,7 +172,7 @@ describe.each(CHANGING_STORE_KINDS)('sessions on $name', ({ make }) => {
     await expect(refused).rejects.toThrow("Cannot send 'state' to agent 'talker'");
   });
 
-  test('what a custom agent changes after its last turn is saved too', async () => {
+  test('changes of a custom agent after its last turn are saved', async () => {
     const { ai } = setUp();
     const store = await make();
     const agent = defineCustomAgent<{ summary: string }>(ai, { name: 'after', store }, async (sess) => {
@@ -190,7 +190,7 @@ describe.each(CHANGING_STORE_KINDS)('sessions on $name', ({ make }) => {
     });
   });
 
-  test('a turn knows beforehand which snapshot it will be and which it continues', async () => {
+  test('a turn knows the ids of its snapshot and of its parent', async () => {
     const { ai } = setUp();
     const contexts: unknown[] = [];
     const agent = defineCustomAgent(ai, { name: 'knowing', store: await make() }, async (sess) => {
@@ -206,7 +206,7 @@ describe.each(CHANGING_STORE_KINDS)('sessions on $name', ({ make }) => {
   });
 });
 
-test('a store that saves under an id of its own is taken at its word', async () => {
+test('the id under which a store saves is used', async () => {
   const ai = genkit({});
   const inner = new GenkitStore();
   const store: SessionStore = {
@@ -222,7 +222,7 @@ test('a store that saves under an id of its own is taken at its word', async () 
 });
 
 test.each([...CHANGING_STORE_KINDS, { name: 'the caller', make: async () => undefined }])(
-  'custom state and artifacts that $name keeps go on from call to call',
+  'custom state and artifacts kept by $name last from call to call',
   async ({ make }) => {
     const store = await make();
     const agent = defineCustomAgent<{ n: number }>(genkit({}), { name: 'counting', store }, async (sess) => {
@@ -278,7 +278,7 @@ describe('sessions whose callers keep the state', () => {
     await expect(refused).rejects.toThrow(`Cannot use '${key}' with agent 'talker'`);
   });
 
-  test('state that the call fails on comes back as it was', async () => {
+  test('a state with which the call fails is returned unchanged', async () => {
     const { agent } = setUp();
     const state = { sessionId: 's', custom: { at: Number.NaN } };
     const { output } = await call(agent, ['hi'], { state });
@@ -293,7 +293,7 @@ describe('sessions whose callers keep the state', () => {
     await expect(agent.getSnapshotData({ snapshotId: 'x' })).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
   });
 
-  test('a failed turn leaves the state of before', async () => {
+  test('a failed turn keeps the earlier state', async () => {
     const { ai } = setUp();
     const agent = defineCustomAgent<{ n: number }>(ai, { name: 'stumbling' }, async (sess) => {
       await sess.run(async (input) => {

@@ -8,7 +8,7 @@ import { call, deferred, model, user } from '../support/helpers.ts';
 
 const clientTransform: AgentConfig['clientTransform'] = { state: (state) => ({ ...state, messages: [] }) };
 
-/** Two agents on the default store; what the bank's model says is hidden from its clients. */
+/** Two agents on the default store; the replies of the bank's model are hidden from its clients. */
 function setUp(options: Partial<AgentConfig> = {}, faqOptions: Partial<AgentConfig> = {}) {
   const store = new InMemorySessionStore();
   const ai = genkit({ plugins: [agentRuntime({ store })] });
@@ -55,7 +55,7 @@ describe('HTTP: agents that share a store', () => {
     expect((await bank.waitForSnapshot(snapshotId)).status).toBe('completed');
   });
 
-  test('see those of an agent that hides nothing, as with Genkit, or that says so', async () => {
+  test('see those of an agent that hides nothing, as with Genkit, or that shares its sessions', async () => {
     for (const options of [{ clientTransform: undefined }, { shareSessions: true }]) {
       const { bank, faq } = setUp(options);
       const { snapshotId } = (await call(bank, ['hi'])).output;
@@ -64,13 +64,13 @@ describe('HTTP: agents that share a store', () => {
     }
   });
 
-  test('do not see those of an agent that keeps them to itself', async () => {
+  test('do not see those of an agent with shareSessions: false', async () => {
     const { bank, faq } = setUp({ clientTransform: undefined, shareSessions: false });
     const { snapshotId } = (await call(bank, ['hi'])).output;
     expect(await faq.getSnapshot(snapshotId!)).toBeUndefined();
   });
 
-  test('all see what was saved before there were owners', async () => {
+  test('all see snapshots without owners', async () => {
     const { store, bank } = setUp();
     await store.saveSnapshot('old', () => ({
       snapshotId: 'old',
@@ -83,7 +83,7 @@ describe('HTTP: agents that share a store', () => {
   });
 });
 
-test('HTTP: what the runtime notes in a snapshot for itself is in no answer', async () => {
+test('HTTP: the runtime’s internal fields of a snapshot are in no answer', async () => {
   const { ai, scripted, store } = setUp();
   const act = ai.defineTool(
     { name: 'act', description: 'Acts.', inputSchema: z.object({}) },

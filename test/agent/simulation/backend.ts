@@ -18,13 +18,13 @@ export interface Commit {
   readonly after: SessionSnapshot;
 }
 
-/** How often a call of the store goes wrong, and how. */
+/** The probabilities of the faults of a store call. */
 export interface Faults {
   /** It fails, and nothing was written. */
   readonly refused: number;
-  /** What it was to write is written, but the answer is an error. */
+  /** The write is done, but the answer is an error. */
   readonly lost: number;
-  /** It never answers; what it was to write is written, or not. */
+  /** It never answers; the write is done or not. */
   readonly hung: number;
   /** It takes seconds. */
   readonly slow: number;
@@ -32,7 +32,7 @@ export interface Faults {
   readonly rerun: number;
 }
 
-/** What went wrong with one call of the store. */
+/** The fault of one call of the store. */
 type Fault = keyof Faults;
 
 const NO_FAULTS: Faults = { refused: 0, lost: 0, hung: 0, slow: 0, rerun: 0 };
@@ -46,7 +46,7 @@ export class Backend {
   readonly commits: Commit[] = [];
   readonly versions = new Map<string, number>();
   readonly random: Random;
-  /** Whether its changes can be watched; else the runtime has its heartbeats to learn of them. */
+  /** Whether its changes can be watched; otherwise the runtime sees them with its heartbeats. */
   readonly isWatched: boolean;
   #faults: Faults;
 
@@ -56,12 +56,12 @@ export class Backend {
     this.isWatched = isWatched;
   }
 
-  /** Nothing goes wrong any more. */
+  /** From here on there are no faults. */
   calmDown(): void {
     this.#faults = NO_FAULTS;
   }
 
-  /** Draws what goes wrong with a call. Most calls of an agent read more than once, and a read that fails ends most of them. */
+  /** Draws the fault of a call. Most calls of an agent read more than once, and a read that fails ends most of them. */
   fault(method: string): Fault | undefined {
     if (method !== 'saveSnapshot' && this.random.next() < 0.7) return undefined;
     let dice = this.random.next();
@@ -82,13 +82,13 @@ function unwatched<Store extends SnapshotStore>(store: Store): Store {
 
 const never = () => new Promise<never>(() => {});
 
-/** Errors as databases and networks have them; after each the same call may well succeed. */
+/** Transient errors of databases and networks. */
 const TRANSIENT = ['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'INTERNAL', 'RESOURCE_EXHAUSTED', undefined] as const;
 
-/** How one process reaches the medium. */
+/** The connection of one process to the medium. */
 export class Connection {
   readonly store: SnapshotStore & ScopeStore;
-  /** By the number of the call of an agent: the faults that the agent was told of or had to wait for. */
+  /** The faults that the agent saw or waited for, by the number of its call. */
   readonly faults = new Map<unknown, { kind: Fault; method: string; snapshotId?: string }[]>();
   readonly #backend: Backend;
   #isCut = false;
@@ -100,12 +100,12 @@ export class Connection {
     this.store = backend.isWatched ? store : unwatched(store);
   }
 
-  /** The process is dead: no answer reaches it any more. What it sent is under way. */
+  /** The process is dead: no answer reaches it. Its requests may still arrive. */
   cut(): void {
     this.#isCut = true;
   }
 
-  /** For so long nothing reaches the medium, and nothing is heard of it. */
+  /** For this time, no request and no answer gets through. */
   sleep(ms: number): void {
     this.#asleepUntil = Date.now() + ms;
   }
@@ -198,7 +198,7 @@ export class Connection {
     }
   }
 
-  /** The way there. */
+  /** The request. */
   async #under(fault: Fault | undefined): Promise<void> {
     if (this.#isCut) return never();
     await pause(this.#latency(fault));
@@ -207,7 +207,7 @@ export class Connection {
     if (isLostOnTheWay) return never();
   }
 
-  /** And back. */
+  /** The answer. */
   async #back(fault: Fault | undefined): Promise<void> {
     await pause(this.#latency(undefined));
     if (fault === 'hung' || this.#isCut) return never();
@@ -228,7 +228,7 @@ export class Connection {
     return Date.now() < this.#asleepUntil;
   }
 
-  /** What goes wrong with a call that begins now. */
+  /** The fault of a call that begins now. */
   #fault(method: string, options: unknown, snapshotId?: string): Fault | undefined {
     const drawn = this.#backend.fault(method);
     const fault = this.#isAsleep ? 'hung' : drawn;

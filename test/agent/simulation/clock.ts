@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
 
-/** From here on time stands still, except in {@link untilDone}. */
+/** From here on, time advances only in {@link untilDone}. */
 export function stopTheClock(): void {
   vi.useFakeTimers({
     toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'],
@@ -13,17 +13,17 @@ export function letTheClockRun(): void {
   vi.useRealTimers();
 }
 
-/** Resolves once so much simulated time has passed. */
+/** Resolves after this simulated time. */
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, ms);
   });
 }
 
-/** More than any chain of macrotasks in the runtime that waits for no timer. */
+/** Longer than any chain of macrotasks in the runtime without a timer. */
 const MACROTASKS = 6;
 
-/** Goes from timer to timer until the work is done, or nothing could finish it any more. */
+/** Runs timer after timer until the work is done, or no timer is left. */
 export async function untilDone<T>(work: Promise<T>, limitMs: number): Promise<T> {
   const deadline = Date.now() + limitMs;
   const state = { isDone: false };

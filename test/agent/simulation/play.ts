@@ -7,27 +7,27 @@ import { letTheClockRun, pause, stopTheClock, untilDone } from './clock.ts';
 import { contextOf, SimulatedProcess, type CallRecord } from './processes.ts';
 import { makeScenario, type PlannedCall, type PlannedEvent, type PlannedTurn, type Scenario } from './scenario.ts';
 
-/** What happened under a seed. */
+/** The result of a seed. */
 export interface Played {
   readonly scenario: Scenario;
   readonly calls: readonly CallRecord[];
-  /** Of each turn, how often the agent's function was asked for it. */
+  /** How often the agent's function ran each turn. */
   readonly runs: ReadonlyMap<string, number>;
   readonly commits: readonly Commit[];
-  /** What the sessions have at the end, in the store's order. */
+  /** The snapshots at the end, in the store's order. */
   readonly snapshots: ReadonlyMap<string, readonly SessionSnapshot[]>;
   readonly leaves: ReadonlyMap<string, SessionSnapshot | undefined>;
-  /** What the user's record counts. */
+  /** The count in the user's record. */
   readonly counted: number;
 }
 
 const LONGEST_MS = 3_600_000;
 /** As long as a lease, and some heartbeats. */
 const ROUND_MS = 8000;
-/** More than a run can be taken over. */
+/** More often than a run can be taken over. */
 const ROUNDS = 10;
 
-/** Plays what a seed decides, on a clock of its own, to the end of the last run. */
+/** Plays the scenario of a seed, on a simulated clock, to the end of the last run. */
 export async function play(seed: number): Promise<Played> {
   stopTheClock();
   try {
@@ -106,7 +106,7 @@ class World {
     this.#calls.push(await process.call(planned, ++this.#numbers));
   }
 
-  /** That it fails is one of the things that happen. */
+  /** A failure is expected, too. */
   #recover(process: SimulatedProcess): Promise<void> {
     return unlessDead(process, recoverRuns(process.ai, { context: contextOf(++this.#numbers) }));
   }
@@ -123,7 +123,7 @@ class World {
   /** Live processes take over runs without a worker, until no run is open. */
   async #settleRuns(): Promise<void> {
     const { ai } = this.#processes[0]!;
-    // What the dead sent last may be under way still.
+    // The last requests of dead processes may still arrive.
     await pause(ROUND_MS);
     for (let round = 1; ; round++) {
       const all = await Promise.all(this.#scenario.sessions.map((sessionId) => this.#snapshotsOf(sessionId)));

@@ -11,11 +11,11 @@ interface Steps {
   steps: string[];
 }
 
-/** What came of a call of the agent, as far as its caller knows. */
+/** The result of a call of the agent, as its caller knows it. */
 export interface CallRecord extends PlannedCall {
   readonly number: number;
   readonly connection: Connection;
-  /** Of each turn that the caller heard the end of, in order. */
+  /** The turns whose end the caller received, in order. */
   readonly ends: { snapshotId?: string; finishReason?: string }[];
   /** Missing when the process died first. */
   output?: { finishReason?: string; snapshotId?: string; error?: { status?: string; message?: string } };
@@ -29,7 +29,7 @@ export class SimulatedProcess {
   readonly died: Promise<void>;
   #die!: () => void;
 
-  /** @param onRun Is told of each turn that the agent's function begins. */
+  /** @param onRun Called for each turn that the agent's function begins. */
   constructor(
     backend: Backend,
     { agent }: Scenario,
@@ -66,7 +66,7 @@ export class SimulatedProcess {
     );
   }
 
-  /** At once, as by kill -9. */
+  /** Ends it at once, as kill -9 does. */
   kill(): void {
     this.connection.cut();
     this.#die();
@@ -94,7 +94,7 @@ export class SimulatedProcess {
   }
 }
 
-/** The context of a call: whose it is, and which one. */
+/** The context of a call: its user and its number. */
 export function contextOf(call: number): ActionContext {
   return { auth: { uid: 'ada' }, call };
 }

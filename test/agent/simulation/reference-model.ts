@@ -4,16 +4,16 @@ import { isTerminal } from '../../../src/snapshot/status.ts';
 import type { Commit } from './backend.ts';
 
 /**
- * What the sessions have to be, made of the writes that reached the medium, one after the other, by the rules of stores and runs alone.
+ * The expected sessions, computed from the writes that reached the medium, by the rules of stores and runs alone.
  * Notes each write that breaks one.
  */
 export class ReferenceModel {
   readonly faults: string[] = [];
   /** By id, in the order in which they were first saved. */
   readonly snapshots = new Map<string, SessionSnapshot>();
-  /** Runs that were silent, or stopped, when another turn became the leaf. What comes of them late is beside the line. */
+  /** Runs that were silent, or stopped, when another turn became the leaf. Their late snapshots are on another branch. */
   readonly passedOver = new Set<string>();
-  /** Who had the turn of a snapshot, by snapshot and generation. */
+  /** The owner of a snapshot's turn, by snapshot and generation. */
   readonly #owners = new Map<string, string>();
 
   constructor(commits: readonly Commit[]) {

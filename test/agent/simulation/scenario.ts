@@ -1,9 +1,9 @@
 import type { Random } from '../../support/random.ts';
 import type { Faults } from './backend.ts';
 
-/** A turn that an agent is to be asked for. */
+/** A turn to run. */
 export interface PlannedTurn {
-  /** What the user says; no other turn has the same. */
+  /** The user's text, unique among the turns. */
   readonly text: string;
   /** How long the agent's function takes. */
   readonly ms: number;
@@ -15,11 +15,11 @@ export interface PlannedCall {
   readonly sessionId: string;
   readonly turns: readonly PlannedTurn[];
   readonly isDetached: boolean;
-  /** The caller's signal fires. */
+  /** The caller's signal is aborted. */
   readonly abortAfterMs?: number;
 }
 
-/** What happens at some time in some process. */
+/** An event at some time in some process. */
 export type PlannedEvent = { readonly atMs: number; readonly process: number } & (
   | { readonly kind: 'call'; readonly call: PlannedCall }
   /** Aborts the turn of the session that went to the background last. */
@@ -29,11 +29,11 @@ export type PlannedEvent = { readonly atMs: number; readonly process: number } &
   | { readonly kind: 'sleep'; readonly ms: number }
   /** The process dies, and another one starts in its place. */
   | { readonly kind: 'kill' }
-  /** Likewise, but it was told before, and hands its runs over. */
+  /** The same, but it hands its runs over before. */
   | { readonly kind: 'leave'; readonly graceMs: number }
 );
 
-/** All that a seed decides beforehand. */
+/** The plan of a seed. */
 export interface Scenario {
   readonly agent: { onConflict?: 'reject' | 'queue' | 'branch'; onAbort?: 'keep' };
   readonly faults: Faults;
@@ -46,7 +46,7 @@ export interface Scenario {
 const EVENTS = [...Array<'call'>(7).fill('call'), 'abort', 'recover', 'kill', 'leave', 'sleep'] as const;
 const LENGTH_MS = 20_000;
 
-/** What happens under a seed. */
+/** The plan of this seed. */
 export function makeScenario(random: Random): Scenario {
   const processes = 1 + random.below(3);
   const sessions = ['one', 'two'].slice(0, 1 + random.below(2));

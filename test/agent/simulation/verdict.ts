@@ -6,7 +6,7 @@ import type { Played } from './play.ts';
 import type { CallRecord } from './processes.ts';
 import { ReferenceModel } from './reference-model.ts';
 
-/** What is wrong with what happened: nothing, where the runtime keeps its word. */
+/** The violations in a result; none if the runtime is correct. */
 export function judge(played: Played): string[] {
   const model = new ReferenceModel(played.commits);
   return [
@@ -43,7 +43,7 @@ function* judgeSession(played: Played, model: ReferenceModel, sessionId: string)
   for (const snapshot of lost) yield `${lastAsked(snapshot)} of session ${sessionId} is beside its one line`;
 }
 
-/** A completed turn says what the one before it said, and what itself adds. */
+/** A completed turn has the messages of the one before it, and its own. */
 function* judgeCompleted(model: ReferenceModel, snapshot: SessionSnapshot): Generator<string> {
   const parent = snapshot.parentId === undefined ? undefined : model.snapshots.get(snapshot.parentId);
   if (parent && parent.status !== 'completed') yield `${lastAsked(snapshot)} continues a turn that is ${parent.status}`;
@@ -98,10 +98,10 @@ function* judgeRefusal({ turns, ends, output }: CallRecord, isCompleted: (text: 
   }
 }
 
-/** How often a turn is tried to be saved. */
+/** How often the save of a turn is tried. */
 const ATTEMPTS = 3;
 
-/** A store that fails a few times only costs no turn. */
+/** A store that fails only a few times fails no turn. */
 function* judgeFailure({ connection, number, output, turns }: CallRecord): Generator<string> {
   if (output?.finishReason !== 'failed' || turns.some(({ isFailing }) => isFailing)) return;
   if (output.error?.status === 'ABORTED') return;
@@ -126,7 +126,7 @@ function textsOf({ state }: SessionSnapshot): string[] {
   return (state?.messages ?? []).map(({ content }) => content[0]!.text!);
 }
 
-/** What the user said last. */
+/** The user's last text. */
 function lastAsked({ state }: SessionSnapshot): string {
   return state?.messages?.findLast(({ role }) => role === 'user')?.content[0]?.text ?? 'nothing';
 }

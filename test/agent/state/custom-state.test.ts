@@ -329,12 +329,12 @@ describe('the cost of an update', () => {
       session.updateCustom(() => ({ n }));
       patches.next();
     }
-    // A transform that looks at the messages has them copied once, not a hundred times.
+    // For a transform that reads the messages, they are copied once, not a hundred times.
     expect(reads()).toBeLessThanOrEqual(state ? 2000 : 0);
     expect(clone).not.toHaveBeenCalled();
   });
 
-  test('of a big custom state is one look at each of its members: nothing that stays the same is copied', () => {
+  test('of a big custom state reads each of its members once: unchanged members are not copied', () => {
     let reads = 0;
     const items = Array.from({ length: 2000 }, (_, id) =>
       Object.defineProperty({ id }, 'text', { enumerable: true, get: () => (reads++, 'x'.repeat(1000)) }),

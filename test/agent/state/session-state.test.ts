@@ -28,7 +28,7 @@ import { call, model, recordingStore, user } from '../support/helpers.ts';
 const context = { auth: { uid: 'ada' } };
 const scopes = { user: z.object({ theme: z.enum(['dark', 'light']) }), app: z.object({ discount: z.number() }) };
 
-/** An agent with one tool, which does what it is told, and what the model was asked. */
+/** An agent with one tool that runs the test's function, and the model's requests. */
 function shop(work: (state: ScopedState) => void, options: object = {}) {
   const ai = genkit({});
   const asked: string[] = [];
@@ -181,7 +181,7 @@ describe('a client', () => {
     await served.stop();
   });
 
-  test('sees what others changed of them, whatever its own turn changes', async () => {
+  test('sees changes of other callers, whatever its own turn changes', async () => {
     const store = new InMemorySessionStore();
     const sessions = new SessionService(store);
     const ada = { appName: 'a', userId: 'ada' };
@@ -202,7 +202,7 @@ describe('a client', () => {
     expect(other.state).toBeUndefined();
   });
 
-  test('sees of them what the clientTransform leaves', async () => {
+  test('sees them after the clientTransform', async () => {
     const clientTransform = {
       state: (state: { custom?: { step?: number } }) => ({ ...state, custom: { step: state.custom?.step } }),
     };
@@ -528,7 +528,7 @@ test('a session without an agent has plain and temp: keys', async () => {
   expect(new SessionRunner(session, (async function* () {})()).state.get('step')).toBe(1);
 });
 
-test('a turn without shared state asks the store for nothing more, whichever the store', async () => {
+test('a turn without shared state makes no further store calls, on any store', async () => {
   const { store, calls } = recordingStore(new InMemorySessionStore());
   const agent = defineCustomAgent(genkit({}), { name: 'a', store }, async (sess) => {
     await sess.run(async () => {

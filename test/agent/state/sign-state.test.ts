@@ -32,7 +32,7 @@ const tampered: Record<string, (state: State) => unknown> = {
 };
 
 describe('client input: a signed state', () => {
-  test('goes on from turn to turn, in whatever order its members come back', async () => {
+  test('continues from turn to turn, in whatever order its members come back', async () => {
     const agent = setUp();
     const { output } = await call(agent, ['one']);
     const { signature, custom, ...rest } = output.state as State & { signature: string };
@@ -92,7 +92,7 @@ describe('client input: a signed state', () => {
     expect((await call(changed, ['two'], init)).output.state?.custom).toEqual({ coins: 2 });
   });
 
-  test('is what the client saw, where a transform hides something', async () => {
+  test('is the state that the client saw, where a transform hides a part', async () => {
     const agent = setUp({ clientTransform: { state: (state: State) => ({ ...state, messages: [] }) } });
     const chat = agent.chat();
     await chat.send('one');

@@ -9,7 +9,7 @@ import { describe, expect, test } from 'vitest';
 import { random, seed } from '../../support/scale.ts';
 import { scriptedModel } from '../../support/scripted-model.ts';
 
-/** What a user may have put into the state. */
+/** Texts that a user may have put into the state. */
 interface State {
   a: string;
   b: string;
@@ -74,7 +74,7 @@ const state: fc.Arbitrary<State> = fc.record({
   nested: fc.array(fc.record({ name: text }), { maxLength: 3 }).map((list) => ({ deep: { list } })),
 });
 
-/** A template, and what of it is to reach the model. */
+/** A template, and the text that the model must get. */
 const TEMPLATES: Record<string, [template: string, meant: (state: State) => string]> = {
   'a value': ['A {{@state.a}}', ({ a }) => `A ${a}`],
   'values side by side': ['A {{@state.a}}{{@state.b}}', ({ a, b }) => `A ${a}${b}`],
@@ -131,7 +131,7 @@ function setUp() {
   return { ai, scripted, asked };
 }
 
-describe('what comes from state, input and context stays text', () => {
+describe('values of state, input and context stay text', () => {
   test.each(Object.entries(TEMPLATES))(`%s (seed ${seed})`, async (_, [template, meant]) => {
     const { ai, scripted, asked } = setUp();
     const model = scripted.name;
@@ -254,7 +254,7 @@ describe('what comes from state, input and context stays text', () => {
   });
 });
 
-describe('what the author of a template writes goes on to be markup', () => {
+describe('markup of the template’s author still works', () => {
   test('media whose address is in the state, roles, history', async () => {
     const { ai, scripted, asked } = setUp();
     const messages =

@@ -53,7 +53,7 @@ describe('an init of a call in process', () => {
     ['streamBidi', async (init) => agent.streamBidi(init)],
   ];
 
-  test.each(calls)('that is none is refused, typed: %s', async (_, run) => {
+  test.each(calls)('that is invalid is refused, typed: %s', async (_, run) => {
     for (const init of [null, 'x', 7] as unknown as AgentInit[]) {
       const error: unknown = await run(init).catch((thrown: unknown) => thrown);
       expect(AgentInitError.isInstance(error)).toBe(true);

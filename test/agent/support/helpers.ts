@@ -2,7 +2,7 @@ import type { Agent, AgentInit, AgentInput, AgentOutput, AgentStreamChunk, Sessi
 import type { ActionContext, MessageData } from 'genkit';
 import { collect } from '../../support/collect.ts';
 
-/** What one call of an agent's action came to. */
+/** The result of one call of an agent's action. */
 export interface Call {
   chunks: AgentStreamChunk[];
   output: AgentOutput;
@@ -32,7 +32,7 @@ export async function call<State>(
   return { chunks, output };
 }
 
-/** What kinds of chunks came, in order. */
+/** The kinds of the chunks, in order. */
 export function kinds(chunks: AgentStreamChunk[]): string[] {
   return chunks.flatMap((chunk) => Object.keys(chunk));
 }
@@ -43,7 +43,7 @@ export interface StoreCall {
   context: ActionContext | undefined;
 }
 
-/** A store that passes everything on to another and remembers what it was asked; `before` runs first and may throw. */
+/** A store that delegates to another and records its calls; `before` runs first and may throw. */
 export function recordingStore<S>(
   inner: SessionStore<S>,
   before: (call: StoreCall) => void = () => {},

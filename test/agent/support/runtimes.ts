@@ -7,7 +7,7 @@ export type MakeGenkit = () => AgentsGenkit;
 
 /**
  * A test of something that Genkit's own runtime gets wrong. It runs on ours, where it has to pass, and on Genkit's, where it has to fail:
- * when it does not any more, the fault is gone there and the test says nothing about the difference.
+ * when it no longer fails, Genkit has fixed the fault and the test shows no difference.
  */
 export function faultTest(name: string, body: (makeGenkit: MakeGenkit) => Promise<void>): void {
   test(name, () => body(() => genkit({})));

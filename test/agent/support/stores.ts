@@ -10,7 +10,7 @@ import { scale } from '../../support/scale.ts';
 /** A store for agents that are tested on every kind of store. */
 export interface StoreKind {
   name: string;
-  /** A new store, gone when the test is over. */
+  /** A new store, removed after the test. */
   // oxlint-disable-next-line typescript/no-explicit-any -- The store fits an agent of any state.
   make: () => Promise<SessionStore<any>>;
 }
@@ -41,5 +41,5 @@ export const ALL_STORE_KINDS: readonly StoreKind[] = [
 /** The same, in the short form without files and without wrappers: for agents, which know nothing of how a store keeps its snapshots. */
 export const STORE_KINDS = ALL_STORE_KINDS.slice(0, scale(2, 4));
 
-/** The same with a store that changes what it is given: for what depends on what is read back. */
+/** The same with a store that changes the saved values: for tests that depend on the values read back. */
 export const CHANGING_STORE_KINDS = [...new Set([...STORE_KINDS, ALL_STORE_KINDS.at(-1)!])];

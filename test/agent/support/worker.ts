@@ -32,5 +32,5 @@ export function worker(store: SessionStore, { background, answer, name = 'worker
   return { ai, agent, scripted, called, settled };
 }
 
-/** An input whose turn goes on in the background. */
+/** An input whose turn continues in the background. */
 export const detached = (text: string) => ({ message: user(text), detach: true });

@@ -104,7 +104,7 @@ describe.each(kinds)('client input: with $name', ({ make }) => {
     expect(calls).toEqual([]);
   });
 
-  test('a message is copied when it comes', async () => {
+  test('a message is copied when it arrives', async () => {
     const { agent, scripted } = await setUp();
     const message = user('as sent');
     const stream = agent.streamBidi({});
@@ -115,7 +115,7 @@ describe.each(kinds)('client input: with $name', ({ make }) => {
     expect(scripted.requests[0]?.messages).toEqual([user('as sent')]);
   });
 
-  test('a user message that poses as a part of the prompt stays in the conversation', async () => {
+  test('a user message that is marked as a part of the prompt stays in the conversation', async () => {
     const { agent } = await setUp();
     const message = { ...user('hidden?'), metadata: { agentPreamble: true, _genkitxHistory: 7 } };
     const chat = agent.chat();

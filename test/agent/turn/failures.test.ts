@@ -82,7 +82,7 @@ describe('store failure:', () => {
     expect(scripted.requests).toHaveLength(1);
   });
 
-  test('the chat gets the reply with the error, and its next turn goes on from the last good snapshot', async () => {
+  test('the chat gets the reply with the error, and its next turn continues from the last good snapshot', async () => {
     const { agent } = setUp(3);
     const chat = agent.chat();
     const error = (await chat.send('lost').catch((thrown: unknown) => thrown)) as AgentError;

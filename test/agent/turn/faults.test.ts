@@ -1,4 +1,4 @@
-/** What hurt users of Genkit's runtime, beside what has a file of its own (detach, abort, forged resumes). */
+/** Faults of Genkit's runtime that have no test file of their own (detach, abort, forged resumes). */
 import { z } from 'genkit';
 import { genkit as genkitOfGenkit, type SessionStore } from 'genkit/beta';
 import { defineAgent, defineCustomAgent, genkit, InMemorySessionStore, type Agent } from 'genkitx-agents';
@@ -74,7 +74,7 @@ faultTest('store failure: a save that fails once does not cost the reply', async
 });
 
 describe('the custom state', () => {
-  /** An agent that changes its state in place, and says so or not. */
+  /** An agent that changes its state in place, with or without an announcement. */
   const mutating = (makeGenkit: MakeGenkit): Agent =>
     makeGenkit().defineCustomAgent<{ steps: string[] }>(
       { name: 'a', store: new InMemorySessionStore() },

@@ -5,7 +5,7 @@ import { boundedStore } from '../../../src/agent/save/store-calls.ts';
 
 const NOTE = { sessionId: 'chat', kind: 'note', key: 'one' };
 
-/** A store in memory whose next record calls do what `faults` say, in order, and the store as the runtime calls it. */
+/** A store in memory whose next record calls run `faults`, in order, and the store as the runtime calls it. */
 function faulty(faults: readonly (() => Promise<never>)[], timeoutMs = 10_000) {
   const left = [...faults];
   const store = new InMemorySessionStore();
@@ -21,7 +21,7 @@ const failing = (status: 'UNAVAILABLE' | 'ABORTED') => () =>
 const stalling = () => new Promise<never>(() => {});
 
 describe('the session records of a store as the runtime calls it', () => {
-  it('a call that fails for a moment is made again', async () => {
+  it('a call with a transient failure is retried', async () => {
     const { left, bounded } = faulty([failing('UNAVAILABLE'), failing('UNAVAILABLE')]);
     const revision = await bounded.writeRecord({ ...NOTE, value: 1, expectedRevision: null });
     expect(left).toEqual([]);
@@ -31,7 +31,7 @@ describe('the session records of a store as the runtime calls it', () => {
     ]);
   });
 
-  it('a refusal is answered at once', async () => {
+  it('a refusal is not retried', async () => {
     const { left, bounded } = faulty([failing('ABORTED'), stalling]);
     await expect(bounded.writeRecord({ ...NOTE, value: 1 })).rejects.toThrow('fault');
     expect(left).toEqual([stalling]);

@@ -88,7 +88,7 @@ describe('the stream of a turn', () => {
     });
   });
 
-  test('artifacts are told one by one and kept by name', async () => {
+  test('artifacts are streamed one by one and kept by name', async () => {
     const ai = genkit({});
     const artifact = (name: string | undefined, text: string): Artifact => ({
       ...(name && { name }),
@@ -143,7 +143,7 @@ describe('the stream of a turn', () => {
     expect(await stream.output).toMatchObject({ message: model('done'), state: { custom: { n: 2 } } });
   });
 
-  test('nothing that is streamed is the session itself', async () => {
+  test('streamed values are copies of the session’s', async () => {
     const ai = genkit({});
     const agent = defineCustomAgent<{ list: number[] }>(ai, { name: 'safe' }, async (sess) => {
       await sess.run(async () => {
@@ -188,7 +188,7 @@ describe.each(STORE_KINDS)('clientTransform on $name', ({ make }) => {
     return agent;
   }
 
-  test('patches are what the transformed state changes by; what is hidden is never streamed, read or told apart', async () => {
+  test('patches are the changes of the transformed state; hidden parts are never streamed, read or distinguishable', async () => {
     const agent = await setUp({
       state: (state) => ({ ...state, custom: { public: state.custom?.public }, artifacts: [] }),
     });
@@ -202,7 +202,7 @@ describe.each(STORE_KINDS)('clientTransform on $name', ({ make }) => {
     expect(JSON.stringify([chunks, seen])).not.toContain('"b"');
   });
 
-  test('a transform may change in place what it gets', async () => {
+  test('a transform may change its argument in place', async () => {
     const agent = await setUp({
       state: (state) => {
         if (state.custom) state.custom.secret = '';
@@ -234,7 +234,7 @@ describe.each(STORE_KINDS)('clientTransform on $name', ({ make }) => {
     expect((await call(agent, ['go'])).chunks).toEqual([{ turnEnd: { finishReason: 'other' } }]);
   });
 
-  test('a transform that throws hides what it was to transform, and the turn goes on', async () => {
+  test('a transform that throws hides its value, and the turn continues', async () => {
     const agent = await setUp({
       state: () => {
         throw new Error('cannot');
@@ -251,7 +251,7 @@ describe.each(STORE_KINDS)('clientTransform on $name', ({ make }) => {
   });
 });
 
-test('the artifacts and the reply of an answer are what the transform leaves of them', async () => {
+test('the artifacts and the reply of an output are transformed', async () => {
   const answer = async (state: NonNullable<ClientTransform['state']>) => {
     const agent = defineCustomAgent(genkit({}), { name: 'shy', clientTransform: { state } }, async (sess) => {
       await sess.run(async () => {
@@ -276,7 +276,7 @@ test('the artifacts and the reply of an answer are what the transform leaves of 
   expect(await answer(() => ({}))).toEqual({});
 });
 
-test('a transform that changes in place what it gets does not reach a store that hands out its own objects', async () => {
+test('a transform that changes its argument does not change the objects of a store that returns its own', async () => {
   const kept = { snapshotId: 'a', createdAt: 'now', status: 'completed' as const, state: { custom: { secret: 'x' } } };
   const store: SessionStore<{ secret: string }> = { getSnapshot: async () => kept, saveSnapshot: async () => null };
   const clientTransform: ClientTransform<{ secret: string }> = {
@@ -290,7 +290,7 @@ test('a transform that changes in place what it gets does not reach a store that
   expect(kept.state.custom).toEqual({ secret: 'x' });
 });
 
-test("a transform that throws does not let a client's state out as it is", async () => {
+test('a transform that throws does not expose the untransformed state of a client', async () => {
   const ai = genkit({});
   const clientTransform = {
     state: () => {

@@ -61,7 +61,7 @@ const WAYS = [
 ] as const;
 
 describe.each(WAYS)('an agent with an output schema, $way', ({ reach }) => {
-  test('answers the parsed value as data, and the conversation keeps what the model said', async () => {
+  test('returns the parsed value as data, and the conversation keeps the model’s text', async () => {
     const { agent } = clerk([json, json]);
     const { api, close } = await reach(agent);
     const chat = api.chat();
@@ -77,7 +77,7 @@ describe.each(WAYS)('an agent with an output schema, $way', ({ reach }) => {
     await close();
   });
 
-  test('streams as much of the value as is there', async () => {
+  test('streams the received part of the value', async () => {
     const { agent } = clerk([streamed(`\`\`\`json\n${json}\n\`\`\``, 1)]);
     const { api, close } = await reach(agent);
     const turn = api.chat().sendStream('order');
@@ -113,7 +113,7 @@ describe.each(WAYS)('an agent with an output schema, $way', ({ reach }) => {
     expect(chat.messages.map(({ content }) => content[0]?.text)).toEqual(['first', json, 'fourth', json]);
     const { items } = await store.listSnapshots({ sessionId: 's' });
     expect(items.map(({ status }) => status)).toEqual(['completed', 'failed', 'failed', 'completed']);
-    // What the model said is there to be looked at.
+    // The model's text is kept for inspection.
     const { state } = (await store.getSnapshot({ snapshotId: items[1]!.snapshotId }))!;
     expect(state?.messages?.at(-1)?.content).toEqual([{ text: reply }]);
     await close();
@@ -152,7 +152,7 @@ describe('structured output', () => {
     expect(chat.messages.flatMap(({ content }) => content)).toHaveLength(4);
   });
 
-  test('of a tool loop is that of the last reply; what waits for the caller has none', async () => {
+  test('of a tool loop is that of the last reply; an interrupted turn has none', async () => {
     const ai = genkit();
     const look = ai.defineTool({ name: 'look', description: '-' }, async () => 'tea');
     const ask = ai.defineInterrupt({ name: 'ask', description: '-' });
@@ -177,7 +177,7 @@ describe('structured output', () => {
     expect(await agent.chat().send('order')).toMatchObject({ data: null, finishReason: 'interrupted' });
   });
 
-  test('does not tell what a clientTransform takes out of the reply', async () => {
+  test('does not reveal text that a clientTransform removes from the reply', async () => {
     const redacted = { role: 'model' as const, content: [{ text: '***' }] };
     const { agent } = clerk([json], {
       clientTransform: {
@@ -249,7 +249,7 @@ describe('the beginning of JSON', () => {
     expect(parsePartialJson('{"a":"b\\\\')).toEqual({ a: 'b\\' });
   });
 
-  test('that is none is nothing', () => {
+  test('that is not JSON is undefined', () => {
     for (const text of ['', 'hello', '42', '{a: 1}', '}', '{]'])
       expect(parsePartialJson(text) ?? null, text).toBeNull();
   });

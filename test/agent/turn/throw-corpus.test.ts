@@ -14,10 +14,10 @@ circular['self'] = circular;
 const SENTENCE = 'Something went wrong inside the agent.';
 const ERROR_ID = expect.stringMatching(/^[\da-f-]{36}$/) as string;
 
-/** The errorId, by which a record is found in the log. */
+/** The errorId, which identifies a record in the log. */
 const errorIdOf = (record: { details?: unknown } | undefined) => (record!.details as { errorId: string }).errorId;
 
-/** What a snapshot holds of an error: its status, a sentence and the errorId, none of the words that were thrown. */
+/** What a snapshot holds of an error: its status, a sentence and the errorId, nothing of the thrown message. */
 function expectRedacted(
   stored: { error?: { status?: string; message: string; details?: unknown } } | undefined,
   told: object,
@@ -112,13 +112,13 @@ describe.each(['inside a turn', 'beside the turns'])('throw corpus: thrown %s', 
       expect(errorIdOf(kept?.error)).toBe(errorId);
       expect(errorLog().split(errorId)).toHaveLength(2);
       if (thrown instanceof Error) expect(errorLog()).toContain(thrown.message);
-      // Only the output of the turn has the words of what was thrown.
+      // Only the output of the turn has the thrown message.
       expect((await agent.getSnapshot({ sessionId: 's' }))?.error).toStrictEqual(kept?.error);
     });
   });
 });
 
-test('an agent remembers what its last detached turn threw, for readers in its process', async () => {
+test('an agent remembers the error of its last detached turn, for readers in its process', async () => {
   const store = new InMemorySessionStore();
   const agent = thrower(genkit({}), 'inside a turn', new Error('the first'), store);
   const fail = async () => {
@@ -176,11 +176,11 @@ function promptAgent(place: string, thrown: unknown, store: SessionStore): Agent
   return defineAgent(ai, { name: 'thrower', model: scripted.name, tools: ['broken'], store });
 }
 
-/** Genkit looks into what passes through its actions, and marks it; it trips over these, and another error comes out. */
+/** Genkit reads and marks values that its actions throw; it fails on these, with another error. */
 const TRIPS_GENKIT = new Set(['undefined', 'null', 'a symbol', 'a frozen error']);
 
 describe.each(['the model', 'a tool'])('throw corpus: thrown by %s', (place) => {
-  test.each(THROWN)('%s ends the call as failed, and the session goes on', async (name, thrown, told) => {
+  test.each(THROWN)('%s ends the call as failed, and the session continues', async (name, thrown, told) => {
     const store = new InMemorySessionStore();
     const agent = promptAgent(place, thrown, store);
     const { output, chunks } = await call(agent, ['hi'], { sessionId: 's' });

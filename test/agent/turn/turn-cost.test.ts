@@ -9,7 +9,7 @@ const TURNS = 10;
 
 /** How many promises and timers are made, on average, while `turn` is taken some times. */
 async function countOf(turn: () => Promise<unknown>): Promise<{ promises: number; timers: number }> {
-  // What is made once for all turns is made now.
+  // Creates the objects that all turns share.
   for (let i = 0; i < TURNS; i++) await turn();
   const made = { promises: 0, timers: 0 };
   const hook = createHook({

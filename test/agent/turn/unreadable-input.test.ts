@@ -1,4 +1,4 @@
-/** What a caller hands over may throw when it is read. That is the caller's error, told without the words of what was thrown. */
+/** A caller's value may throw when it is read. That is the caller's error, reported without the thrown message. */
 import { genkit } from 'genkit/beta';
 import { defineAgent, InMemorySessionStore } from 'genkitx-agents';
 import { remoteAgent } from 'genkitx-agents/client';
@@ -16,7 +16,7 @@ function withGetter(name: string, more: object = {}): object {
   return Object.defineProperty({ ...more }, name, { get, enumerable: true });
 }
 
-/** An object that throws for everything that is asked of it. */
+/** An object that throws on every access. */
 function trap(): object {
   const throws = (): never => {
     throw thrown;
@@ -95,7 +95,7 @@ const INPUTS: [name: string, input: object, place: string][] = [
   ['the whole input, revoked', revoked(), 'send'],
 ];
 
-test.each(INPUTS)('a turn: %s that throws is refused, and the chat goes on', async (_, input, place) => {
+test.each(INPUTS)('a turn: %s that throws is refused, and the chat continues', async (_, input, place) => {
   const { agents } = setUp();
   for (const agent of agents) {
     const chat = agent.chat();

@@ -100,7 +100,7 @@ describe('the usage of a turn', () => {
     expect(await stored(store, 's')).toEqual([sum(...calls)]);
   });
 
-  test('of an agent without tools is told of a blocked reply and of one that does not fit the schema', async () => {
+  test('of an agent without tools includes a blocked reply and one that does not fit the schema', async () => {
     const ai = genkit();
     const blocked: ScriptedReply = { finishReason: 'blocked', usage: usage(3) };
     const { name } = scriptedModel(ai, { replies: [blocked, said(5, 'no JSON'), said(7, 'fine')] });
@@ -138,7 +138,7 @@ describe('the usage of a turn', () => {
     expect(await stored(store, 's')).toEqual([sum(1), sum(2)]);
   });
 
-  test('that could not be saved is told with its reply', async () => {
+  test('that could not be saved is returned with its reply', async () => {
     const { agent, store } = setUp([asks(1), said(2, 'done')]);
     store.saveSnapshot = () => Promise.reject(new Error('full'));
     expect((await call(agent, ['go'])).output).toMatchObject({ finishReason: 'failed', usage: sum(1, 2) });
@@ -167,7 +167,7 @@ describe('the usage of a turn', () => {
     expect(await stored(store, 's')).toEqual([sum(1, 2), sum(4)]);
   });
 
-  test('of which nothing is known is empty, and no field of the snapshot', async () => {
+  test('that is unknown is empty, and not a field of the snapshot', async () => {
     const { agent } = setUp(['done']);
     const { usage: used, snapshotId, raw } = await agent.chat().send('go');
     expect([used, 'usage' in raw]).toEqual([{}, false]);
@@ -213,7 +213,7 @@ describe('the usage of a turn in the background', () => {
     expect((await agent.waitForSnapshot(snapshotId)).usage).toEqual(sum(1, 2, 4));
   });
 
-  test('is there too when it fails or is aborted', async () => {
+  test('is stored, too, when it fails or is aborted', async () => {
     const failing = await detach();
     failing.second.resolve(() => Promise.reject(new Error('no model')));
     expect(await failing.agent.waitForSnapshot(failing.snapshotId)).toMatchObject({ status: 'failed', usage: sum(1) });
@@ -234,7 +234,7 @@ describe('the usage of a turn in the background', () => {
     expect(await stored(dead.store, 's')).toEqual([sum(1, 8)]);
   });
 
-  test('has them when the run is given up, and what the process told by its last heartbeat', async () => {
+  test('has them when the run is given up, as of the last heartbeat', async () => {
     const dead = await detach({ background: { heartbeatIntervalMs: 5, leaseMs: 60_000 } });
     dead.second.resolve(({ sendChunk }) => {
       sendChunk({ content: [{ text: 'never' }] });

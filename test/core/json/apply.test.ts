@@ -8,16 +8,16 @@ import { deepFreeze, fromDeepStack, nestedArrays, nestedObjects } from './genera
 
 type Apply = typeof applyPatch<unknown>;
 
-/** The ways of applying that refuse values which are not JSON, or nested too deep. */
+/** The functions that refuse values that are not JSON or nested too deep. */
 const CHECKED_WAYS: [string, Apply][] = [
   ['applyPatch', applyPatch],
   ['applyShared', applyShared],
 ];
 
-/** All have to come to the same. */
+/** All must have the same result. */
 const WAYS: [string, Apply][] = [...CHECKED_WAYS, ['applyPatch of the client', applyPatchOfClient]];
 
-/** The refusal that `action` ends with. */
+/** The error that `action` throws. */
 function refusalOf(action: () => unknown): PatchError {
   try {
     action();
@@ -143,7 +143,7 @@ describe.each(WAYS)('%s', (_, apply) => {
     }
   });
 
-  test('takes operations that inherit their members for incomplete', () => {
+  test('treats operations with inherited members as incomplete', () => {
     const inheriting = Object.create({ op: 'add', path: '/a', value: 1 }) as JsonPatchOperation;
     expect(refusalOf(() => apply({}, [inheriting])).index).toBe(0);
   });
@@ -211,7 +211,7 @@ describe.each(WAYS)('%s', (_, apply) => {
     expect(document).toEqual(before);
   });
 
-  test('strict apply: a patch that is no array is refused', () => {
+  test('strict apply: a patch that is not an array is refused', () => {
     for (const patch of [undefined, null, {}, 'x', { length: 1, 0: { op: 'remove', path: '' } }]) {
       expect(refusalOf(() => apply({}, patch as unknown as JsonPatch))).toMatchObject({ index: -1, path: '' });
     }
@@ -238,7 +238,7 @@ describe.each(WAYS)('%s', (_, apply) => {
     expect(empties.index).toBeLessThan(30);
   });
 
-  test('strict apply: how much may be copied can be set', () => {
+  test('strict apply: the limit of copies can be set', () => {
     const document = { a: ['x'.repeat(96)] }; // `a` is 100 bytes of JSON.
     const copies = (count: number) =>
       Array.from({ length: count }, (_, index): JsonPatchOperation => ({ op: 'copy', from: '/a', path: `/${index}` }));
@@ -246,7 +246,7 @@ describe.each(WAYS)('%s', (_, apply) => {
     expect(refusalOf(() => apply(document, copies(11), { maxCopiedBytes: 1_000 })).index).toBe(10);
   });
 
-  test('makes errors that another copy of the package recognises', () => {
+  test('creates errors that another copy of the package recognizes', () => {
     const error = refusalOf(() => apply({}, [{ op: 'remove', path: '/a' }]));
     const elsewhere = Object.assign(new Error('x'), { [KIND]: 'PatchError' });
     expect([error, elsewhere, new Error('x'), null].map((it) => PatchError.isInstance(it))).toEqual([
@@ -259,12 +259,12 @@ describe.each(WAYS)('%s', (_, apply) => {
 });
 
 describe.each(CHECKED_WAYS)('%s', (_, apply) => {
-  test('strict apply: a value that is no JSON is refused', () => {
+  test('strict apply: a value that is not JSON is refused', () => {
     const operation: JsonPatchOperation = { op: 'add', path: '/x', value: { when: new Date(0) } };
     expect(refusalOf(() => apply({}, [operation]))).toMatchObject({ index: 0, path: '/x' });
   });
 
-  test('strict apply: nesting is bounded, whichever operation brings it about', () => {
+  test('strict apply: nesting is bounded for every operation', () => {
     for (const nested of [nestedArrays, nestedObjects]) {
       const fits = fromDeepStack(1_000, () =>
         apply({ a: null }, [{ op: 'add', path: '/a', value: nested(MAX_DEPTH - 1) }]),
@@ -303,7 +303,7 @@ describe.each([
   ['applyPatch', applyPatch],
   ['applyPatch of the client', applyPatchOfClient],
 ])('%s', (_, apply) => {
-  test('answers a document of its own: changing it changes neither the input nor the patch', () => {
+  test('returns a new document: changing it changes neither the input nor the patch', () => {
     const document = { kept: { list: [1] }, changed: { a: 1 } };
     const patch: JsonPatch = [
       { op: 'add', path: '/changed/b', value: { deep: [1] } },
@@ -327,7 +327,7 @@ describe('applyPatch', () => {
 });
 
 describe('applyShared', () => {
-  test('copies only what leads to the change and shares the rest', () => {
+  test('copies only the path to the change and shares the rest', () => {
     const document = deepFreeze({ custom: { n: 1 }, messages: [{ text: 'a' }, { text: 'b' }], artifacts: [{ x: 1 }] });
     const value = deepFreeze({ text: 'c' });
     const result = applyShared(document, [

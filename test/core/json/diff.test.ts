@@ -27,7 +27,7 @@ function messages(first: number, count: number): Message[] {
 const custom = { counter: 7, note: 'as it was', list: ['a', 'b'] };
 
 describe('diff', () => {
-  test('tells nothing of equal values', () => {
+  test('is empty for equal values', () => {
     for (const value of [undefined, null, 0, '', [], {}, { a: [{ b: 1 }] }]) {
       expect(diff(value, structuredClone(value))).toEqual([]);
     }
@@ -51,7 +51,7 @@ describe('diff', () => {
     }
   });
 
-  test('removes the whole document where there is to be none', () => {
+  test('removes the whole document when the new one is undefined', () => {
     expect(diff({ a: 1 }, undefined)).toEqual([{ op: 'remove', path: '' }]);
     expect(applyPatch<unknown>({ a: 1 }, diff({ a: 1 }, undefined))).toBeUndefined();
   });
@@ -138,7 +138,7 @@ describe('diff', () => {
     expect(refusedPath(ring)).toBe('/self');
   });
 
-  test('does not take a Date or a Map for the empty object that it looks like', () => {
+  test('does not treat a Date or a Map as an empty object', () => {
     for (const [from, to] of [
       [{}, new Date(0)],
       [{ a: {} }, { a: new Map() }],
@@ -168,7 +168,7 @@ describe('diff', () => {
     }
   });
 
-  test('of an append and a counter costs what comparing costs: each value is read once', () => {
+  test('of an append and a counter reads each value once, as a comparison does', () => {
     const before = { custom, messages: messages(0, 200) };
     const after = { custom: { ...custom, counter: 8 }, messages: messages(0, 202) };
     const compared = countingReads(before);
@@ -178,7 +178,7 @@ describe('diff', () => {
     expect(diffed.reads()).toBeLessThan(compared.reads() * 1.02);
   });
 
-  test('does not look into what is the same object in both', () => {
+  test('does not read objects that are the same in both', () => {
     const old = countingReads(messages(0, 200));
     const kept = [...old.value];
     const readsBefore = old.reads();
@@ -220,7 +220,7 @@ describe('members that Genkit’s clients refuse in a path', () => {
     expect(jsonEqual(applyPatch(from, patch), to)).toBe(true);
   });
 
-  test('leaves alone what has such a key but did not change, and keys that only resemble one', () => {
+  test('does not affect unchanged members with such a key, nor keys that only resemble one', () => {
     const long = 'x'.repeat(300);
     const from = { constructor: { long }, 'constructor ': 1, n: 1 };
     const to = { constructor: { long }, 'constructor ': 2, n: 2 };
@@ -255,7 +255,7 @@ describe('patch size:', () => {
     expect(bytes(patch)).toBeLessThanOrEqual(1.1 * Math.min(bytes(other), bytes(to)));
   });
 
-  test('a long window sliding far names only what went and what came', () => {
+  test('a long sliding window names only the removed and the added elements', () => {
     const patch = diff(state(messages(0, 2_400)), state(messages(400, 2_400)));
     expect(patch.filter(({ op }) => op === 'remove')).toHaveLength(400);
     expect(patch.filter(({ op }) => op === 'add')).toHaveLength(400);
@@ -267,7 +267,7 @@ describe('patch size:', () => {
     expect(diff(series(0), series(3))).toHaveLength(6);
   });
 
-  test('of each container the smaller of its changes and its replacement is taken', () => {
+  test('the smaller of a container’s changes and its replacement is used', () => {
     const rows = Array.from({ length: 40 }, (_, id) => ({ id, text: `the text of row number ${id}` }));
     const from = { rows, flags: Array.from({ length: 40 }, () => false), deep: { a: { b: [1, 2, 3, 4] } } };
     const to = copyJson(from);
@@ -289,7 +289,7 @@ describe('patch size:', () => {
   });
 
   test('sizes are those of UTF-8 text, escapes included', () => {
-    // Two operations and the replacement differ by a few bytes only, in favour of one or the other by what the text takes.
+    // Two operations and the replacement differ by a few bytes only, so the size of the text decides.
     for (const character of [
       'a',
       '"',

@@ -24,7 +24,7 @@ describe('flat elements', () => {
     message('last'),
   ]);
 
-  it('count what is equal at the head', () => {
+  it('count the equal elements at the head', () => {
     const list = flat(base);
     expect(list.countEqual(base, copyJson(base))).toBe(base.length);
     expect(list.countEqual(base, [])).toBe(0);
@@ -58,7 +58,7 @@ describe('flat elements', () => {
     expect(flat(elements).countEqual(elements, [value, 'end'])).toBe(0);
   });
 
-  it('tell 0 from -0 among the elements themselves', () => {
+  it('distinguish 0 from -0 among the elements', () => {
     expect(flat([{}, -0]).countEqual([{}, -0], [{}, -0])).toBe(0);
     const elements = [copyJson({}), -0];
     expect(flat(elements).countEqual(elements, [{}, 0])).toBe(1);
@@ -69,7 +69,7 @@ describe('flat elements', () => {
     expect(flat(base).countEqual(base, [{ ...message('one'), metadata: undefined }])).toBe(1);
   });
 
-  it('say nothing about elements that the array did not have', () => {
+  it('count no elements that the array did not have', () => {
     const list = flat(base);
     const branch = [base[0], copyJson(base[1]), base[2]];
     expect(list.countEqual(branch, copyJson(branch))).toBe(1);
@@ -89,7 +89,7 @@ describe('flat elements', () => {
   });
 });
 
-/** What a caller may do to the messages of a session between two saves. */
+/** Changes that a caller may make to the messages of a session between two saves. */
 const step = fc.oneof(
   fc.record({ do: fc.constant('append' as const), count: fc.integer({ min: 1, max: 4 }) }),
   fc.record({ do: fc.constant('change' as const), at: fc.nat(400) }),
@@ -102,7 +102,7 @@ type Message = ReturnType<typeof message>;
 let sent = 0;
 
 function play(said: Message[], what: typeof step extends fc.Arbitrary<infer S> ? S : never): void {
-  // No two are equal, so it is known where each belongs.
+  // All are different, so the place of each is known.
   if (what.do === 'append') for (let i = 0; i < what.count; i++) said.push(message(`sent ${sent++}`));
   // In place, in an object that an earlier save was given.
   else if (what.do === 'change') said[what.at % said.length]!.content[0]!.text += '!';
@@ -113,7 +113,7 @@ function play(said: Message[], what: typeof step extends fc.Arbitrary<infer S> ?
 }
 
 describe('a long array that is shared version by version', () => {
-  it(`is always the one that was given, and keeps what is equal where it stands (seed ${seed})`, () => {
+  it(`always equals the given one, and shares equal elements (seed ${seed})`, () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
         let said = messages(90);

@@ -12,7 +12,7 @@ import { deepFreeze, Generator, HOSTILE_KEYS, PLAIN_KEYS } from './generate.ts';
 
 const PAIRS = scale(2_000, 50_000);
 
-/** What every object and array inherits, to be compared before and after. */
+/** The members that every object and array inherits, compared before and after. */
 function inherited(): unknown[] {
   return [Object.prototype, Array.prototype].map((prototype) => Object.getOwnPropertyDescriptors(prototype));
 }
@@ -49,13 +49,13 @@ function checkPair(from: Json, to: Json): JsonPatch {
   return patch;
 }
 
-test(`patch fuzz: ${PAIRS} pairs with hostile keys come out as meant and nothing is polluted (seed ${seed})`, () => {
+test(`patch fuzz: ${PAIRS} pairs with hostile keys have the right result and nothing is polluted (seed ${seed})`, () => {
   const before = inherited();
   pairs(PAIRS, HOSTILE_KEYS, checkPair);
   expect(isDeepStrictEqual(inherited(), before)).toBe(true);
 });
 
-test(`patch fuzz: ${PAIRS} pairs with plain keys come out as meant, by another implementation too (seed ${seed})`, () => {
+test(`patch fuzz: ${PAIRS} pairs with plain keys have the right result, in another implementation too (seed ${seed})`, () => {
   pairs(PAIRS, PLAIN_KEYS, (from, to, nth) => {
     checkPair(from, to);
     if (nth % 5 !== 0) return;
@@ -78,7 +78,7 @@ test(`patch fuzz: Genkit’s client applies ${PAIRS} patches about keys that it 
   });
 });
 
-test(`patch fuzz: neither the patch nor what comes of it shares anything with the values (seed ${seed})`, () => {
+test(`patch fuzz: neither the patch nor its result shares anything with the values (seed ${seed})`, () => {
   pairs(scale(200, 2_000), HOSTILE_KEYS, (from, to) => {
     const patch = diff(from, to);
     const taken = [...containersOf(from), ...containersOf(to)];

@@ -32,7 +32,7 @@ function freeze<T>(value: T): T {
 }
 
 describe('shareJson', () => {
-  it('answers the value that was given, and changes neither side', () => {
+  it('returns an equal value, and changes neither argument', () => {
     fc.assert(
       fc.property(json, json, (base, value) => {
         const before = [copyJson(base), copyJson(value)];
@@ -66,7 +66,7 @@ describe('shareJson', () => {
   const many = Array.from({ length: 200 }, (_, i) => message(`message ${i}`));
   const base = copyJson({ messages: many, custom: { list: [1, 2, 3], name: 'x' } });
 
-  it('answers the base itself when all is equal', () => {
+  it('returns the base itself when both are equal', () => {
     expect(shareJson(base, copyJson(base))).toBe(base);
   });
 
@@ -99,7 +99,7 @@ describe('shareJson', () => {
     expect(reads).toBeLessThan(2000 * 20);
   });
 
-  it('keeps 0 and -0 apart', () => {
+  it('distinguishes 0 and -0', () => {
     expect(Object.is(shareJson({ n: 0 }, { n: -0 }).n, -0)).toBe(true);
     expect(Object.is(shareJson({ n: -0 }, { n: 0 }).n, 0)).toBe(true);
     expect(Object.is(shareJson([-0], [0])[0], 0)).toBe(true);

@@ -18,7 +18,7 @@ function withMember(key: string, value: unknown): Record<string, unknown> {
   return object;
 }
 
-/** The error that `action` ends with; fails when there is none. */
+/** The error that `action` throws; fails when there is none. */
 function errorOf(action: () => unknown): JsonValueError {
   try {
     action();
@@ -98,7 +98,7 @@ describe('copyJson', () => {
     expect(Object.keys(copyJson(value))).toEqual(['a', 'deep']);
   });
 
-  test('takes objects without a prototype and those of other realms, and makes plain ones of them', () => {
+  test('accepts objects without a prototype and of other realms, and copies them as plain ones', () => {
     const foreign = runInNewContext('({ list: [1, { a: null }], toString: "x" })') as object;
     expect(copyJson(foreign)).toStrictEqual({ list: [1, { a: null }], toString: 'x' });
     const bare = Object.assign(Object.create(null) as object, { a: [1] });
@@ -164,7 +164,7 @@ describe('copyJson', () => {
     expect(errorOf(() => copyJson({ a: { b: Number.NaN }, c: () => 1 })).path).toBe('/a/b');
   });
 
-  test('makes errors that another copy of the package recognises', () => {
+  test('creates errors that another copy of the package recognizes', () => {
     const error = errorOf(() => copyJson(1n));
     const elsewhere = Object.assign(new Error('x'), { [KIND]: 'JsonValueError' });
     expect([error, elsewhere, new Error('x'), null].map((it) => JsonValueError.isInstance(it))).toEqual([
@@ -248,7 +248,7 @@ describe(`nesting of ${MAX_DEPTH} levels`, () => {
 });
 
 describe('jsonEqual', () => {
-  test('does not mind the order of members nor members that are undefined', () => {
+  test('ignores the order of members, and members that are undefined', () => {
     expect(jsonEqual({ a: 1, b: [2] }, { b: [2], a: 1 })).toBe(true);
     expect(jsonEqual({ a: 1, b: undefined }, { a: 1 })).toBe(true);
     expect(jsonEqual({ a: 1 }, { b: undefined, a: 1 })).toBe(true);
@@ -257,7 +257,7 @@ describe('jsonEqual', () => {
     expect(jsonEqual({ a: undefined, b: 1 }, { a: 1, b: 1 })).toBe(false);
   });
 
-  test('tells apart what only looks alike', () => {
+  test('distinguishes values that only look alike', () => {
     const different: [unknown, unknown][] = [
       [0, -0],
       [{ a: 0 }, { a: -0 }],

@@ -36,7 +36,7 @@ const completed = (sessionId: string, more: object = {}) => ({
 });
 
 describe('onAccess', () => {
-  it('hears of each access with ids, tenant and outcome, and of no content', async () => {
+  it('gets each access with ids, tenant and outcome, and no content', async () => {
     const { store, events, taken } = setUp();
     const context = { auth: { uid: 'ada' } };
     const scope = { scope: 'user', appName: 'shop', userId: 'ada' } as const;
@@ -87,7 +87,7 @@ describe('onAccess', () => {
     ]);
   });
 
-  it('hears of an export and an erasure as such, also of those that end early', async () => {
+  it('gets an export and an erasure as such, also if they end early', async () => {
     const { store, taken } = setUp();
     const of = (said: string) =>
       taken()
@@ -104,7 +104,7 @@ describe('onAccess', () => {
     expect(of('erase eraseUser ok')).toEqual([[true, 'ada']]);
   });
 
-  it('hears of the erasure of a tenant, and of one that found records only', async () => {
+  it('gets the erasure of a tenant, and one that found records only', async () => {
     const context = { auth: { uid: 'ada' } };
     class Erasing extends InMemorySessionStore {
       erase = async (of: { context: object }) => ({ snapshots: 0, scopes: of.context === context ? 1 : 0 });
@@ -142,7 +142,7 @@ describe('onAccess', () => {
     expect(events.length).toBeGreaterThan(2);
   });
 
-  it('around a redacting store: the running session still goes on with placeholders', async () => {
+  it('around a redacting store: the running session still continues with placeholders', async () => {
     const inner = redacting(new FileSessionStore(newFolder()), {
       rules: piiRules({ kinds: ['email'] }),
       secret: SECRET,

@@ -21,7 +21,7 @@ const [SESSIONS, OLD] = [`${RING}/sessions`, `${RING}/old`];
 type Request = { name: string; plaintext: Buffer; ciphertext: Buffer; additionalAuthenticatedData: Buffer };
 type Answer = (call: ServerUnaryCall<Request, unknown>, callback: sendUnaryData<unknown>) => void;
 
-/** Cloud KMS behind its real client, as far as it is used: keys that encrypt, and the errors that the service answers with. */
+/** Cloud KMS behind its real client, as far as it is used: keys that encrypt, and the errors of the service. */
 class KmsServer {
   readonly server = new Server();
   readonly keys = new Map([SESSIONS, OLD].map((name) => [name, randomBytes(32)]));
@@ -106,7 +106,7 @@ describe('cloudKms', () => {
     }
   });
 
-  it('answers UNAVAILABLE while the service is away, and any other error for a data key of another owner', async () => {
+  it('answers UNAVAILABLE while the service is unavailable, and any other error for a data key of another owner', async () => {
     const sealed = (await envelope({ keys: cloudKms(client, OLD) }).cipher(CHAT)).seal(Buffer.from('text'), 'place');
     const own = envelope({ keys: cloudKms(client, OLD) });
     kms.failure = status.INTERNAL;

@@ -53,7 +53,7 @@ const DAMAGES: Readonly<Record<string, (sealed: Buffer, random: Random) => Buffe
   zeros: (sealed, random) => Buffer.from(sealed).fill(0, random.below(sealed.length)),
 };
 
-/** All that can be read, by session, and of a snapshot without one and of a record. */
+/** All readable data, by session, of a snapshot without one, and of a record. */
 async function readAll(store: Store): Promise<Record<string, Record<string, unknown>>> {
   const settled = (promise: Promise<unknown>): Promise<unknown> => promise.catch((error: unknown) => error);
   return {
@@ -66,7 +66,7 @@ async function readAll(store: Store): Promise<Record<string, Record<string, unkn
   };
 }
 
-/** What may be named by an error of each of them. */
+/** The names that an error of each of them may contain. */
 const NAMES = { one: '"one"', two: '"two"', rest: /"alone"|"ada"/ };
 
 describe('damaged ciphertext: files', () => {
@@ -124,7 +124,7 @@ describe('damaged ciphertext: files', () => {
       await store.close();
       for (const [path, bytes] of restore) writeFileSync(join(folder, path), bytes);
     }
-    // Each damage is told to at least one reader.
+    // At least one read reports each damage.
     expect(lost).toBeGreaterThan(count);
     expect(await readAll(open())).toEqual(whole);
   });

@@ -22,24 +22,24 @@ import {
 
 /** Where an encrypted store keeps its data: a folder or a database of its own. */
 export interface EncryptedMedium {
-  /** A store as another process has it, whose states are soon in pieces. Default: without encryption. */
+  /** The store of another process, which divides small states into shards. Default: without encryption. */
   open(encryption?: Encryption): Store;
   /** A store with the default options. */
   openDefault(encryption?: Encryption): SessionStore;
-  /** Where a text is, in names or in content. */
+  /** The places of a text, in names or in content. */
   placesWith(text: string): Promise<string[]>;
   bytes(): Promise<number>;
-  /** Puts there what the first version wrote. */
+  /** Writes the data of the first version. */
   loadGolden(): Promise<void>;
 }
 
 export interface EncryptionSuiteOptions {
   medium: () => EncryptedMedium;
-  /** Whether a store without the key prunes sessions, or leaves them and says so. */
+  /** Whether a store without the key prunes sessions, or keeps and reports them. */
   prunesWithoutKey: boolean;
 }
 
-/** What every store with the option `encryption` must keep of its promise. */
+/** The tests of every store with the option `encryption`. */
 export function encryptsAtRest({ medium, prunesWithoutKey }: EncryptionSuiteOptions): void {
   it('read as they were saved in another process, lists, watchers and records included', async () => {
     const [sealed, clear] = [medium(), medium()];
@@ -89,7 +89,7 @@ export function encryptsAtRest({ medium, prunesWithoutKey }: EncryptionSuiteOpti
     ['without encryption', undefined],
     ['with another key', encryptionWith('b')],
   ])(
-    "%s are refused with the key's id and the session, lists go on, and other sessions are not affected",
+    "%s are refused with the key's id and the session, lists continue, and other sessions are not affected",
     async (_, encryption) => {
       const own = medium();
       const writer = own.open(encryptionWith('a'));
@@ -136,7 +136,7 @@ export function encryptsAtRest({ medium, prunesWithoutKey }: EncryptionSuiteOpti
     },
   );
 
-  it('rotate: begun in clear, then three keys in use, each session goes on under the newest, and a key is not needed once its data is gone', async () => {
+  it('rotate: begun in clear, then three keys in use, each session continues under the newest, and a key is not needed once its data is gone', async () => {
     const own = medium();
     const expected: Record<string, unknown> = {};
     for (const [at, names] of [[], ['a'], ['b', 'a'], ['c', 'b', 'a']].entries()) {
@@ -154,7 +154,7 @@ export function encryptsAtRest({ medium, prunesWithoutKey }: EncryptionSuiteOpti
     const goesOn = { ...(expected['chat-clear'] as object), leaf: { snapshotId: 'more-3' } };
     expect(await readSession(all, 'chat-clear')).toMatchObject(goesOn);
 
-    // From the first checkpoint under the new key on, a chain stands on nothing that is older.
+    // From the first checkpoint under the new key on, a chain needs no older data.
     let parentId = 'chat-a-3';
     const { state } = (await all.getSnapshot({ snapshotId: parentId }))!;
     for (let turn = 1; turn <= 5; turn++) {
@@ -174,7 +174,7 @@ export function encryptsAtRest({ medium, prunesWithoutKey }: EncryptionSuiteOpti
     expect((await own.open(encryptionWith('c')).getSnapshot({ snapshotId: parentId }))?.state).toEqual(last);
   });
 
-  it('copied into another store need the old key no longer; until then a check with the new key alone names what does', async () => {
+  it('copied into another store need the old key no longer; until then a check with the new key alone names the sessions that need it', async () => {
     const [old, next] = [medium(), medium()];
     const writer = old.open(encryptionWith('a'));
     await fillSession(writer, 'chat');
@@ -191,7 +191,7 @@ export function encryptsAtRest({ medium, prunesWithoutKey }: EncryptionSuiteOpti
     expect(await alone.readScopes({ scopes: [ADA] })).toEqual(await writer.readScopes({ scopes: [ADA] }));
   });
 
-  it('a user who was erased under a key that is gone may begin anew, and be erased again', async () => {
+  it('a user who was erased under a key that is gone may begin again, and be erased again', async () => {
     const own = medium();
     const before = own.open(encryptionWith('a'));
     await agentOn(before).turn('ada', 'text', { sessionId: 'chat' });
@@ -207,7 +207,7 @@ export function encryptsAtRest({ medium, prunesWithoutKey }: EncryptionSuiteOpti
     ['written', ['a'], ['a']],
     ['read under an older key', ['a'], ['b', 'a']],
   ])(
-    'that the process has %s do not go on once their keys are gone from the key store; begun anew they do',
+    'that the process has %s do not continue once their keys are gone from the key store; begun again they do',
     async (_, first, then) => {
       const own = medium();
       const keys = new Map<string, Uint8Array>();

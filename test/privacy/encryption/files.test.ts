@@ -25,7 +25,7 @@ function open(folder: string, encryption?: Encryption, checkpointInterval = 3): 
   return new FileSessionStore(folder, { checkpointInterval, durability: 'fast', ...(encryption && { encryption }) });
 }
 
-/** Files that have a text in them, in any of the ways in which bytes hold it, or in their names. */
+/** Files that contain a text, in any encoding, or have it in their names. */
 function filesWith(folder: string, text: string): string[] {
   const needles = [Buffer.from(text), Buffer.from(text, 'utf16le')];
   return entriesBelow(folder).filter((path) => {
@@ -69,7 +69,7 @@ describe('encrypted files', () => {
     }
   });
 
-  it('hold no text of anybody: a raw scan of the directory finds a canary of every field nowhere, and in clear files of every kind', async () => {
+  it('hold no clear text: a raw scan of the directory finds a canary of every field nowhere, and in clear files of every kind', async () => {
     const found: string[][] = [];
     for (const encryption of [undefined, encryptionWith('a')]) {
       for (const interval of [1, 3]) {
@@ -92,7 +92,7 @@ describe('encrypted files', () => {
     }
   });
 
-  it('begin where files in clear end: those are read, and what is saved from now on is encrypted, its pieces too', async () => {
+  it('follow files in clear: those are read, and new data is encrypted, including shards', async () => {
     const folder = temporaryFolder();
     await fillSession(open(folder), 'chat', 4);
     const before = await readSession(open(folder), 'chat');
@@ -118,7 +118,7 @@ describe('encrypted files', () => {
     expect(still.filter((path) => !clear.has(path))).toEqual([]);
     expect(still.some((path) => path.endsWith('chat-4.json'))).toBe(false);
 
-    // What was saved in clear goes with the snapshots that need it.
+    // Data in clear is removed with the snapshots that need it.
     await store.deleteScope({ scope: ADA });
     await store.writeRecord({ sessionId: 'chat', kind: 'summary', key: 'second', value: undefined });
     await store.saveSnapshot(
@@ -137,7 +137,7 @@ describe('encrypted files', () => {
     });
   });
 
-  it('of equal sessions are called differently, and a session that goes on stores its pieces once', async () => {
+  it('of equal sessions have different names, and a session that continues stores its shards once', async () => {
     const folder = temporaryFolder();
     const store = open(folder, encryptionWith('a'));
     const { state } = await (async () => {
@@ -171,7 +171,7 @@ describe('encrypted files', () => {
     expect(shards('two')).toEqual(before);
   });
 
-  it('with a key store: deleting a session removes its keys, and with them what a backup holds of it', async () => {
+  it('with a key store: deleting a session removes its keys, so that a backup of it is unreadable', async () => {
     const keys = new Map<string, Uint8Array>();
     const keyStore = keyStoreOf(keys);
     const encryption = (): Encryption => envelope({ keys: localKeys(secret('a')), keyStore });
@@ -197,7 +197,7 @@ describe('encrypted files', () => {
     await expect(restored.readScopes({ scopes: [ADA] })).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
     expect(await readSession(restored, 'other')).toEqual(other);
 
-    // Other processes remember the old key, and must not begin the session anew with it.
+    // Other processes have the old key in memory, and must not use it for a new session.
     const late = encryption();
     const remembers = open(folder, late);
     expect((await remembers.getSnapshot({ sessionId: 'other' }))?.snapshotId).toBe('other-6');
@@ -206,7 +206,7 @@ describe('encrypted files', () => {
     expect((await open(folder, encryption()).getSnapshot({ sessionId: 'other' }))?.snapshotId).toBe('new');
   });
 
-  it('of memories do not go on once their keys are gone from the key store; erased, they begin anew', async () => {
+  it('of memories do not continue once their keys are gone from the key store; erased, they begin again', async () => {
     const folder = temporaryFolder();
     await expectNoMemoriesWithoutKeys((encryption) => new FileMemoryStore(folder, { encryption }));
   });

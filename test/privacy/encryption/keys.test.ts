@@ -26,13 +26,13 @@ function countingKeys(): { keys: WrappingKeys; counts: { wrap: number; unwrap: n
 }
 
 describe('localKeys', () => {
-  it('refuses secrets that are too short, none, and what is no secret', () => {
+  it('refuses secrets that are too short, no secret, and other values', () => {
     for (const wrong of ['x'.repeat(31), Buffer.alloc(31), [], ['x'.repeat(32), 'short'], undefined, 7, [7]]) {
       expect(() => localKeys(wrong as never), String(wrong)).toThrow(/localKeys: .*secret/);
     }
   });
 
-  it('names a secret by a hash of it, the same in every process', () => {
+  it('names a secret by its hash, the same in every process', () => {
     const { currentId } = localKeys(secret('a'));
     expect(currentId).toMatch(/^[0-9a-f]{16}$/);
     expect(localKeys([Buffer.from(secret('a')), secret('b')]).currentId).toBe(currentId);
@@ -41,13 +41,13 @@ describe('localKeys', () => {
 });
 
 describe('envelope', () => {
-  it('refuses to go without keys, and unknown options', () => {
+  it('refuses missing keys, and unknown options', () => {
     expect(() => envelope({} as never)).toThrow('envelope: keys is missing');
     expect(() => envelope(undefined as never)).toThrow('envelope: keys is missing');
     expect(() => envelope({ key: localKeys(secret('a')) } as never)).toThrow("did you mean 'keys'");
   });
 
-  it('makes one data key an owner, and asks for one once: those that were used last stay in memory', async () => {
+  it('creates one data key for each owner, and unwraps it once: the last used keys stay in memory', async () => {
     const writer = countingKeys();
     const one = envelope({ keys: writer.keys });
     const sealed: Buffer[] = [];
@@ -59,7 +59,7 @@ describe('envelope', () => {
     const two = envelope({ keys: reader.keys });
     const texts = await Promise.all(sealed.map((bytes, at) => two.open(bytes, CHAT, `place ${at}`)));
     expect(texts.map(String)).toEqual(sealed.map((_, at) => `text ${at}`));
-    // What it writes is under the key that it has read.
+    // New data is under the key that it has read.
     expect((await two.cipher(CHAT)).keyTag).toBe((await one.cipher(CHAT)).keyTag);
     expect(reader.counts).toEqual({ wrap: 0, unwrap: 1 });
 
@@ -68,7 +68,7 @@ describe('envelope', () => {
     expect(reader.counts).toEqual({ wrap: 5000, unwrap: 2 });
   });
 
-  it('opens what it sealed for its owner, place and key only', async () => {
+  it('opens sealed data for its owner, place and key only', async () => {
     const one = envelope({ keys: localKeys(secret('a')) });
     const sealed = (await one.cipher(CHAT)).seal(Buffer.from('text'), 'place');
     expect(String(await one.open(sealed, CHAT, 'place'))).toBe('text');

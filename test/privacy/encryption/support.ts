@@ -19,7 +19,7 @@ export function secret(name: string): string {
   return `a secret for tests, called ${name}`.padEnd(40, '.');
 }
 
-/** An encryption of its own, as another process would have it; the first secret seals. */
+/** A separate encryption, as another process has; the first secret encrypts. */
 export function encryptionWith(...names: string[]): Encryption {
   return envelope({ keys: localKeys(names.map(secret)) });
 }
@@ -89,7 +89,7 @@ export function keyStoreOf(keys: Map<string, Uint8Array>): KeyStore {
   };
 }
 
-/** A key store as a process has it that may die: `beforeChange` throws from then on. */
+/** The key store of a process that may die: `beforeChange` throws after its death. */
 export function mortalKeyStore(keyStore: KeyStore, beforeChange: () => void): KeyStore {
   return {
     read: async (owner, name) => keyStore.read(owner, name),
@@ -104,7 +104,7 @@ export function mortalKeyStore(keyStore: KeyStore, beforeChange: () => void): Ke
   };
 }
 
-/** A mutator that answers a completed snapshot. */
+/** A mutator that returns a completed snapshot. */
 export function completed(
   snapshot: Omit<SessionSnapshotInput<Record<string, Json>>, 'createdAt'>,
 ): () => SessionSnapshotInput<Record<string, Json>> {
@@ -133,13 +133,13 @@ export async function saveWorkload(store: SessionStore, turns: number): Promise<
   }
 }
 
-/** What `test/golden/file-encrypted-2` and `test/golden/firestore-encrypted-2.json` hold, under the key `golden`. Never write them anew. */
+/** Writes the content of `test/golden/file-encrypted-2` and `test/golden/firestore-encrypted-2.json`, under the key `golden`. Never change them. */
 export async function fillGolden(store: Store): Promise<void> {
   await fillSession(store, 'chat', 5, false);
   await saveWithoutSession(store, 'alone');
 }
 
-/** All that can be read of what {@link fillGolden} saved. */
+/** All readable data that {@link fillGolden} saved. */
 export async function readGolden(store: Store): Promise<Record<string, unknown>> {
   const { items } = await store.listSessions();
   const alone = await store.getSnapshot({ snapshotId: 'alone' });
@@ -147,7 +147,7 @@ export async function readGolden(store: Store): Promise<Record<string, unknown>>
 }
 
 /**
- * Everything that can be read of a session, or what reading it throws.
+ * All readable data of a session, or the error of reading it.
  *
  * @param ids Its snapshots. Default: those that are listed.
  */
@@ -189,7 +189,7 @@ export async function eraseTwice(openMemories: (encryption: Encryption) => Memor
   return [...keys.keys()];
 }
 
-/** Memories that go on once their keys are gone from the key store, and then are erased by another process. */
+/** Memories that continue once their keys are gone from the key store, and then are erased by another process. */
 export async function expectNoMemoriesWithoutKeys(
   openMemories: (encryption: Encryption) => MemoryStore,
 ): Promise<void> {

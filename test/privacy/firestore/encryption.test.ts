@@ -79,14 +79,14 @@ function medium(): EncryptedMedium {
 describe('encrypted documents', () => {
   encryptsAtRest({ medium, prunesWithoutKey: false });
 
-  it('hold no text of anybody: a raw scan of the database finds a canary of every field nowhere', async () => {
+  it('hold no clear text: a raw scan of the database finds a canary of every field nowhere', async () => {
     const [clear, sealed] = [database(), database()];
     for (const [db, encryption] of [
       [clear, undefined],
       [sealed, encryptionWith('a')],
     ] as const) {
       const store = open(db, encryption);
-      // Short text is not deflated, so that what is in clear is found.
+      // Short text is not deflated, so that clear text is found.
       await fillSession(store, 'chat', 3, false);
       await store.saveSnapshot(
         'short',
@@ -123,7 +123,7 @@ describe('encrypted documents', () => {
     expect(new Set(shards.map((shard) => (shard.get('data') as Buffer).toString('hex'))).size).toBe(shards.length);
   });
 
-  it('with a key store: deleting and pruning sessions removes their keys, and one that is begun anew has its own', async () => {
+  it('with a key store: deleting and pruning sessions removes their keys, and one that is begun again has its own', async () => {
     const keys = new Map<string, Uint8Array>();
     const encryption = (): Encryption => envelope({ keys: localKeys(secret('a')), keyStore: keyStoreOf(keys) });
     const db = database();
@@ -143,7 +143,7 @@ describe('encrypted documents', () => {
     await fresh.deleteScope({ scope: ADA });
     const ofOld = (name: string): boolean => before.some((one) => name.startsWith(one.slice(0, -24)));
     expect(ofChat().filter((name) => !ofOld(name)).length).toBeGreaterThan(0);
-    // One that the process made for the old incarnation, of which it did not know that it was gone, may stay: nothing is under it.
+    // A key that the process created for the old incarnation, before it knew of the deletion, may stay: no data is under it.
     await fresh.prune({ idleMs: 0 });
     expect((await fresh.listSessions()).items).toEqual([]);
     expect([...keys.keys()].filter((name) => !ofOld(name))).toEqual([]);
@@ -151,7 +151,7 @@ describe('encrypted documents', () => {
 });
 
 describe('with a key store, once Firestore’s TTL policy has removed an expired session’s pointer,', () => {
-  /** A session with records that has expired, and a record that waits for the session to begin anew. */
+  /** A session with records that has expired, and a record that waits for the session to begin again. */
   async function expired(waits: boolean) {
     const db = database();
     const keys = new Map<string, Uint8Array>();
@@ -207,7 +207,7 @@ describe('with a key store, once Firestore’s TTL policy has removed an expired
   });
 });
 
-it('memories do not go on once their keys are gone from the key store; erased, they begin anew', async () => {
+it('memories do not continue once their keys are gone from the key store; erased, they begin again', async () => {
   const db = database();
   await expectNoMemoriesWithoutKeys((encryption) => new FirestoreMemoryStore({ db, encryption }));
 });
@@ -267,7 +267,7 @@ describe('damaged ciphertext: documents', () => {
           }
           lost++;
           expect(answer.status, `${name} after ${place}: ${answer.message}`).toBe('DATA_LOSS');
-          // Where the head is that of another snapshot, the session can't be told.
+          // If the head belongs to another snapshot, the session is unknown.
           expect(answer.message).toMatch(new RegExp(`"${session}(-\\d)?"`));
         }
       }

@@ -19,7 +19,7 @@ describe('a session on hold, where sessions expire', () => {
   const pointer = (): Promise<DocumentSnapshot> => db.doc('genkit-sessions-pointers/global/pointers/held').get();
   const session = { sessionId: 'held' };
 
-  /** What is left after so long: Firestore's TTL policy and `prune` have done their work. */
+  /** The data left after this time, when Firestore's TTL policy and `prune` have run. */
   async function after(ms: number): Promise<unknown[]> {
     await passTime(db, ms);
     await applyTtlPolicy(db);
@@ -66,7 +66,7 @@ describe('a session on hold, where sessions expire', () => {
     expect(await allDocuments(db)).toEqual([]);
   });
 
-  it('goes on: turns, in a process that does not know of the hold too, put no expiry back', async () => {
+  it('continues: turns, in a process that does not know of the hold too, put no expiry back', async () => {
     const early = open();
     await early.getSnapshot(session);
     await holdSession(open(), session);
@@ -74,13 +74,13 @@ describe('a session on hold, where sessions expire', () => {
     await open().saveSnapshot('held 3', turn('held', 3));
     await open().prune({ maxChainLength: 3 });
     expect((await pointer()).get('expireAt')).toBeNull();
-    // What the client knows of the document is none of its content.
+    // The client's metadata of the document is not its content.
     const content = Object.keys(unpackBoth((await pointer()).get('info') as Buffer).clear as object);
     expect(content.filter((name) => ['ref', 'updateTime', 'written'].includes(name))).toEqual([]);
     expect(await after(3 * DAY)).toEqual([['held', 'held', [1, 2, 3]]]);
   });
 
-  it('is held by the last of ten holds and releases at once, and goes on beside turns', async () => {
+  it('is held by the last of ten holds and releases at once, and continues beside turns', async () => {
     const keys = Array.from({ length: 5 }, (_, n) => `${n}`);
     for (const key of keys) await holdSession(open(), { ...session, key });
     const turns = async (): Promise<void> => {
@@ -98,7 +98,7 @@ describe('a session on hold, where sessions expire', () => {
     expect((await pointer()).get('expireAt')).not.toBeNull();
   });
 
-  it('is deleted and erased as any other, and begun anew it expires', async () => {
+  it('is deleted and erased as any other, and begun again it expires', async () => {
     await holdSession(open(), session);
     expect(await eraseUser(open(), { userId: 'ada' })).toMatchObject({ sessions: 2, records: 3 });
     await expect(holdSession(open(), session)).rejects.toMatchObject({ status: 'NOT_FOUND' });

@@ -1,4 +1,4 @@
-/** Nothing that the rules find is on the medium, whatever becomes of a turn. */
+/** Nothing that the rules find is on the medium, however a turn ends. */
 import { z, type Part } from 'genkit';
 import { genkit } from 'genkit/beta';
 import { defineAgent, defineCustomAgent, type SessionStore } from 'genkitx-agents';
@@ -18,7 +18,7 @@ function setUp() {
   return { plants, folder, store, hits: () => (scan(), [...hits]) };
 }
 
-test('the scan finds a value that is on the medium, packed or not', async () => {
+test('the scan finds a value that is on the medium, compressed or not', async () => {
   const { FileSessionStore } = await import('genkitx-agents');
   const folder = newFolder();
   const plants = new Plants();
@@ -90,7 +90,7 @@ describe('no value is on the medium', () => {
     expect(hits()).toEqual([]);
   });
 
-  test('of custom state, artifacts, scopes, thrown errors, aborted turns, and what a failed save left', async () => {
+  test('of custom state, artifacts, scopes, thrown errors, aborted turns, and failed saves', async () => {
     const { plants, folder, store, hits } = setUp();
     const ai = genkit({});
     const controller = new AbortController();
@@ -175,7 +175,7 @@ describe('no value is on the medium', () => {
     expect(hits()).toEqual([]);
   });
 
-  test('of summaries, which fit the stored messages: nothing of the history is dropped', async () => {
+  test('of summaries, which match the stored messages, so that no history is dropped', async () => {
     const { plants, store, hits } = setUp();
     const ai = genkit({});
     const scripted = scriptedModel(ai, { otherwise: () => `Reply to ${plants.text()}` });

@@ -23,7 +23,7 @@ export class Plants {
 
 const PLANT = /plant-\d{4}-x|77\d{10}/g;
 
-/** A rule that finds the values of {@link Plants}, and counts the characters that it is asked to search. */
+/** A rule that finds the values of {@link Plants}, and counts the characters that it searches. */
 export function planted(before: () => Promise<void> | void = () => {}): PrivacyRule & { chars: number } {
   const rule = {
     name: 'planted',
@@ -44,14 +44,14 @@ export function planted(before: () => Promise<void> | void = () => {}): PrivacyR
   return rule;
 }
 
-/** All texts that the bytes may hold: as they are, and unpacked. */
+/** All texts that the bytes may hold: plain, and decompressed. */
 export function textsOf(bytes: Uint8Array): string[] {
   const texts = [Buffer.from(bytes).toString('utf8')];
   for (const unpack of [inflateSync, (packed: Uint8Array) => inflateRawSync(packed.subarray(1))]) {
     try {
       texts.push(unpack(bytes).toString('utf8'));
     } catch {
-      // It is not packed in this way.
+      // It is not compressed in this way.
     }
   }
   return texts;

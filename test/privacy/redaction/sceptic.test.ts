@@ -1,4 +1,4 @@
-/** Ways to get a card number into a database, each tried. What is not covered is here with the reason, and in docs/privacy.md. */
+/** Tries each way to get a card number into a database. Uncovered ways are here with the reason, and in docs/privacy.md. */
 import { z, type Part } from 'genkit';
 import { genkit } from 'genkit/beta';
 import { defineAgent, defineCustomAgent, FileSessionStore, type SessionStore } from 'genkitx-agents';
@@ -20,7 +20,7 @@ function open(folder: string) {
 
 type Plant = (store: SessionStore) => Promise<unknown>;
 
-/** What the folder of a store holds of the texts, escaped or not, when it has done its work. */
+/** The texts that the folder of a store holds, escaped or not, after `work`. */
 async function storedBy(plant: Plant, texts: readonly string[], isPlain = false): Promise<string[]> {
   const folder = newFolder();
   const store = isPlain ? new FileSessionStore(folder) : open(folder);
@@ -30,7 +30,7 @@ async function storedBy(plant: Plant, texts: readonly string[], isPlain = false)
   return findOnDisk(folder, new Set(texts.flatMap((text) => [text, escape(text), escape(escape(text))])));
 }
 
-/** It is found in a store that redacts nothing, so that the search is known to see it. */
+/** A store without redaction holds it, so that the search is proved to find it. */
 async function expectReplaced(plant: Plant, texts: readonly string[]): Promise<void> {
   expect(await storedBy(plant, texts, true)).not.toEqual([]);
   expect(await storedBy(plant, texts)).toEqual([]);
@@ -85,7 +85,7 @@ it('as escapes in JSON text', async () => {
   await expectReplaced(saving(inMessage({ text: written })), [written]);
 });
 
-describe('a place in what is stored', () => {
+describe('a place in the stored data', () => {
   it.each<[string, object]>([
     ['a name in a state', inState({ [SPACED]: 1 })],
     ['a number', inState(Number(CARD))],

@@ -1,4 +1,4 @@
-/** What a turn still needs comes back in the clear, also in another process, and is gone when the turn is over. */
+/** Originals that a turn still needs are restored, also in another process, and removed when the turn has ended. */
 import { z, type Part } from 'genkit';
 import { genkit } from 'genkit/beta';
 import { defineAgent, FileSessionStore, recoverRuns, type SessionStore } from 'genkitx-agents';
@@ -16,7 +16,7 @@ afterEach(() => {
 const OTHER_SECRET = 'another secret of the tests'.padEnd(40, '.');
 const init = { sessionId: 's' };
 
-/** An agent with a tool that waits for approval, as a process has it. */
+/** The agent of a process, with a tool that waits for approval. */
 function payer(store: SessionStore, replies: (string | Part[])[] = []) {
   const ai = genkit({});
   const paid: unknown[] = [];
@@ -40,7 +40,7 @@ async function sealsOf(folder: string, sessionId = 's'): Promise<string[]> {
   return records.map(({ key }) => key).filter((key) => key.startsWith('sealed:'));
 }
 
-/** A process asks for approval, and is gone. */
+/** A process requests an approval, and ends. */
 async function askForApproval(folder: string, plants: Plants, secret: string = SECRET) {
   const pay = payment(plants.text(), plants.number());
   const store = openStore(folder, { secret });
@@ -70,7 +70,7 @@ describe('an approval', () => {
     expect(findOnDisk(folder, plants.values)).toEqual([]);
   });
 
-  test('that is put off keeps its values until it is answered', async () => {
+  test('that is delayed keeps its values until it is answered', async () => {
     const [folder, plants] = [newFolder(), new Plants()];
     const { pay, snapshotId } = await askForApproval(folder, plants);
     const { agent, paid } = payer(openStore(folder));

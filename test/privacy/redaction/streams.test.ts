@@ -1,4 +1,4 @@
-/** Kept streams hold nothing that the rules find, wherever a value is cut. */
+/** Kept streams hold nothing that the rules find, wherever a value is divided. */
 import { InMemoryStreamManager, type StreamManager } from 'genkit/beta';
 import { piiRules, redactingStreams, type PrivacyRule, type RedactingOptions } from 'genkitx-agents/privacy';
 import { agentHandler } from 'genkitx-agents/server';
@@ -15,7 +15,7 @@ const EMAIL = 'anna.smith@example.com';
 const KEY = `-----BEGIN PRIVATE KEY-----\n${'MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcw\n'.repeat(4)}-----END PRIVATE KEY-----`;
 const rules = piiRules({ kinds: ['credit-card', 'email', 'private-key'] });
 
-/** A manager and what it was given to keep, in order. */
+/** A manager, and the frames that it got, in order. */
 function kept(options: Partial<RedactingOptions> = {}) {
   const chunks: unknown[] = [];
   const ends: unknown[] = [];
@@ -38,7 +38,7 @@ type Chunk = ReturnType<typeof modelChunk>;
 const textOf = (chunks: readonly unknown[], name = 'text') =>
   (chunks as Partial<Chunk>[]).map((chunk) => chunk.modelChunk?.content[0]?.[name] ?? '').join('');
 
-/** What is kept of a message whose text comes in these pieces. */
+/** The kept frames of a message whose text arrives in these parts. */
 async function textKept(pieces: readonly string[], options: Partial<RedactingOptions> = {}): Promise<string> {
   const { manager, chunks } = kept(options);
   const stream = await manager.open<unknown, unknown>('s');
@@ -48,7 +48,7 @@ async function textKept(pieces: readonly string[], options: Partial<RedactingOpt
   return textOf(chunks);
 }
 
-describe('a value that is cut in two', () => {
+describe('a value that is divided', () => {
   it.each([
     ['a card number', CARD, /^Take \[CREDIT_CARD_\d{5}\], please\. And more\.$/],
     ['an e-mail address', EMAIL, /^Take \[EMAIL_\d{5}\], please\. And more\.$/],
@@ -96,7 +96,7 @@ describe('a value that is cut in two', () => {
 });
 
 describe('a stream', () => {
-  it('is kept as it is where there is nothing to find, and a message at the latest when the next one begins', async () => {
+  it('is kept unchanged without findings, and a message at the latest when the next one begins', async () => {
     const { manager, chunks, ends } = kept();
     const stream = await manager.open<unknown, unknown>('s');
     const all = [modelChunk('one '), modelChunk('two '), modelChunk('three', 1), { turnEnd: { snapshotId: 'x' } }];
@@ -119,7 +119,7 @@ describe('a stream', () => {
     }
   });
 
-  it('is searched a few times at most, however it comes', async () => {
+  it('is searched a few times at most, however it is divided', async () => {
     const rule = planted();
     const { manager } = kept({ rules: [rule] });
     const stream = await manager.open<unknown, unknown>('s');

@@ -12,14 +12,14 @@ export function optionsWith(options: Partial<RedactingOptions> = {}): RedactingO
   return { rules: [planted()], secret: SECRET, ...options };
 }
 
-/** A folder that is gone when the test is over. */
+/** A folder that is removed after the test. */
 export function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'redacting-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   return folder;
 }
 
-/** A redacting store over the files of a folder, as a process has it. */
+/** The redacting store of a process, over the files of a folder. */
 export function openStore(folder: string, options: Partial<RedactingOptions> = {}) {
   // oxlint-disable-next-line typescript/no-explicit-any -- It fits an agent of any state.
   const store = redacting<any>(new FileSessionStore(folder), optionsWith(options));

@@ -1,4 +1,4 @@
-/** What a store can do besides saving works through a redacting one, and an erased session gets nothing back. */
+/** All functions of a store work through a redacting one, and an erased session is not restored. */
 import { existsSync } from 'node:fs';
 import { z, type Part } from 'genkit';
 import { genkit } from 'genkit/beta';
@@ -22,7 +22,7 @@ import { erasesUsers, type FullStore } from '../rights/erase-suite.ts';
 import { newFolder, openStore, optionsWith, Plants, SECRET } from './support.ts';
 import { collect } from '../../support/collect.ts';
 
-/** Finds what the erasure is tested with, wherever it is no id. */
+/** Finds the text of the erasure tests, except in ids. */
 const canaries: PrivacyRule = {
   name: 'canaries',
   maxLength: 11,
@@ -43,7 +43,7 @@ describe('eraseUser over a redacting store', () => {
       open,
       look: async () => {
         const entries = Object.entries(existsSync(folder) ? contentsBelow(folder) : {});
-        // A turn that is refused in another user's session leaves the numbers that it gave there, as hashes.
+        // A turn that is refused in another user's session leaves its numbers there, as hashes.
         const isNumbers = (name: string, bytes: string) =>
           name.includes('.records/eve') && !bytes.includes('canary-7d1f');
         return new Map(entries.filter(([name, bytes]) => !isNumbers(name, bytes)));
@@ -73,14 +73,14 @@ const completed = (sessionId: string, text: string, more: object = {}) => ({
 const everything = async (folder: string): Promise<string[]> =>
   Object.keys(contentsBelow(folder)).filter((name) => !name.startsWith('.locks'));
 
-describe('an erased session gets nothing back', () => {
+describe('an erased session is not restored', () => {
   it.each([
     ['beside a save that continues it', { ifSnapshot: 'a' }, undefined],
     ['beside a save that rewrites its snapshot', {}, 'a'],
   ])('%s', async (_, options, snapshotId) => {
     const folder = newFolder();
     const inner = new FileSessionStore(folder);
-    // The session goes between the search and the record of its findings.
+    // The session is deleted between the search and the record of its findings.
     let isArmed = false;
     const gone = storeAround(inner, async (name, args, make) => {
       if (isArmed && name === 'writeRecord') {
@@ -103,7 +103,7 @@ describe('an erased session gets nothing back', () => {
     await store.close();
   });
 
-  it('by a record, whose own snapshot is gone', async () => {
+  it('by a record whose snapshot no longer exists', async () => {
     const inner = new InMemorySessionStore();
     const store = redacting(inner, optionsWith());
     await store.saveSnapshot('a', () => completed('s', 'hello'));
@@ -133,7 +133,7 @@ describe('an erased session gets nothing back', () => {
   });
 });
 
-it('a session that begins anew after another process deleted it begins its numbers anew', async () => {
+it('a session that begins again after another process deleted it has new numbers', async () => {
   const folder = newFolder();
   const [a, b] = [openStore(folder), openStore(folder)];
   await a.saveSnapshot('1', () => completed('s', 'plant-0001-x'));
@@ -145,7 +145,7 @@ it('a session that begins anew after another process deleted it begins its numbe
 });
 
 describe('passes on', () => {
-  test('what a save expects, and what a deletion expects', async () => {
+  test('the expectations of a save and of a deletion', async () => {
     const store = openStore(newFolder());
     await store.saveSnapshot('a', () => completed('s', 'plant-0001-x'));
     const next = () => completed('s', 'plant-0002-x', { parentId: 'a' });
@@ -168,7 +168,7 @@ describe('passes on', () => {
     expect(deleteSessions).toHaveBeenCalledExactlyOnceWith({ sessionIds: ['s'] });
   });
 
-  test('details, scopes and what is watched', async () => {
+  test('details, scopes and watchers', async () => {
     const store = openStore(newFolder());
     const id = { scope: 'user', appName: 'shop', userId: 'ada' } as const;
     const seen: (string | undefined)[] = [];
@@ -179,7 +179,7 @@ describe('passes on', () => {
       session: { ownerId: 'ada', agent: 'shop', title: 'Of plant-0001-x' },
       scopes: [{ id, change: (record) => ({ ...record, said: 'plant-0001-x' }) }],
     });
-    // A reader of what runs gets the value.
+    // A reader of a running snapshot gets the value.
     await vi.waitUntil(() => seen.length > 0);
     await store.saveSnapshot('a', (current) => ({ ...current!, status: 'completed' }));
     await vi.waitUntil(() => seen.length > 1);
@@ -193,7 +193,7 @@ describe('passes on', () => {
   });
 });
 
-test('retention archives what is stored, and leaves no number or seal behind', async () => {
+test('retention archives the stored data, and leaves no number or seal', async () => {
   const folder = newFolder();
   const plants = new Plants();
   const store = openStore(folder);
@@ -213,7 +213,7 @@ test('retention archives what is stored, and leaves no number or seal behind', a
   const result = await applyRetention(store, { idleMs: 1000 }, { archive });
   expect(result).toMatchObject({ sessions: 1, held: 1, failed: 0 });
   expect(archived.join('')).toContain('[PLANT_1]');
-  // The tool request waits: its archive is what a reader gets.
+  // The tool request waits, so its archive has the values that a reader gets.
   expect(archived.filter((line) => line.includes(plants.values[0]!))).toHaveLength(1);
   expect((await everything(folder)).filter((name) => name.includes('old'))).toEqual([]);
   expect(await collect(exportUser(store, { userId: 'ada' }))).toHaveLength(1);

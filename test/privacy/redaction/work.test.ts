@@ -1,4 +1,4 @@
-/** What redaction does in a turn: numbers, what the rules get to see, rules that fail, and models that get placeholders. */
+/** Redaction in a turn: numbers, the texts that the rules search, rules that fail, and models that get placeholders. */
 import { GenkitError, z } from 'genkit';
 import { genkit } from 'genkit/beta';
 import {
@@ -27,7 +27,7 @@ const save = (store: SessionStore, sessionId: string, ...texts: string[]) =>
 const textsOf = async (store: SessionStore, snapshotId: string | null) =>
   (await store.getSnapshot({ snapshotId: snapshotId! }))?.state?.messages?.map(({ content }) => content[0]?.text);
 
-/** What two rules of no kind find: names of people. */
+/** Names of people, which no rule finds by its form. */
 const person: PrivacyRule = {
   name: 'person',
   maxLength: 5,
@@ -61,7 +61,7 @@ describe('numbers', () => {
     expect(await saved(rotated, 'bob@x.org carl@x.org')).toBe('[EMAIL_2] [EMAIL_3]');
     expect(await saved(rolling, 'carl@x.org ann@x.org dave@x.org')).toBe('[EMAIL_3] [EMAIL_1] [EMAIL_4]');
     expect(await saved(rotated, 'dave@x.org')).toBe('[EMAIL_4]');
-    // What was numbered under the first secret needs no older one.
+    // Values numbered under the first secret need no older one.
     expect(await saved(open(next), 'carl@x.org')).toBe('[EMAIL_3]');
   });
 
@@ -79,7 +79,7 @@ describe('numbers', () => {
   });
 });
 
-describe('numbers that can not be kept refuse the save', () => {
+describe('numbers that cannot be stored refuse the save', () => {
   const failing = (method: 'readRecords' | 'writeRecord', times: number) => {
     const inner = new InMemorySessionStore();
     const original = inner[method].bind(inner) as (options: never) => Promise<never>;
@@ -108,7 +108,7 @@ describe('numbers that can not be kept refuse the save', () => {
     expect(await textsOf(inner, await save(other, 's', 'Bob', 'Anna'))).toEqual(['[PERSON_2]', '[PERSON_1]']);
   });
 
-  test('a session has more values than a record takes', async () => {
+  test('a session has more values than a record holds', async () => {
     const inner = new InMemorySessionStore();
     const plant = Array.from({ length: 19_999 }, (_, i) => `hash-of-16-bytes-${10_000 + i}`);
     await inner.writeRecord({ sessionId: 's', kind: 'privacy', key: 'numbers', value: { plant } });
@@ -123,7 +123,7 @@ describe('numbers that can not be kept refuse the save', () => {
   });
 });
 
-describe('the rules get to see what a turn adds', () => {
+describe('the rules search the additions of a turn', () => {
   const TURNS = 100;
   const [asked, answered] = ['a question of some length', 'an answer that is a bit longer'];
   const perTurn = asked.length + answered.length;
@@ -179,7 +179,7 @@ describe('the rules get to see what a turn adds', () => {
     return functions.flatMap(({ ranges }) => ranges).reduce((sum, { count }) => sum + count, 0);
   }
 
-  test('and does nothing with the others but compare where they are', async () => {
+  test('and earlier messages are only compared by reference', async () => {
     const [short, long] = [await runsOfTurn(200), await runsOfTurn(2000)];
     expect(short).toBeGreaterThan(100);
     // Any work for each of the 1,800 further messages would show. V8 may lose a few counts when it collects garbage.
@@ -227,7 +227,7 @@ describe('rules', () => {
     expect(await textsOf(store, await save(store, 's', 'plant-0001-x'))).toEqual(['[PLANT_1]']);
   });
 
-  test('are not asked while the store waits for an answer, perhaps with a lock', async () => {
+  test('do not run while the store waits for the mutator, perhaps with a lock', async () => {
     const inner = new InMemorySessionStore();
     const saveInner = inner.saveSnapshot.bind(inner);
     let isWaiting = false;
@@ -308,7 +308,7 @@ describe('rules', () => {
     expect(await textsOf(store, await saved)).toEqual(['plant-0001-x']);
   });
 
-  test('search in the state what is left alone beside it, because the runtime makes it there', async () => {
+  test('search texts in the state that are skipped beside it, where the runtime generates them', async () => {
     const id = randomUUID();
     const rule = { ...person, find: (text: string) => (text === id ? [{ kind: 'id', start: 0, end: id.length }] : []) };
     const store = redacting(new InMemorySessionStore(), optionsWith({ rules: [rule] }));
@@ -352,7 +352,7 @@ describe('rules', () => {
     }
   });
 
-  test('leave alone what `except` names', async () => {
+  test('skip the parts that `except` names', async () => {
     expect(() => redacting(new InMemorySessionStore(), optionsWith({ except: ['custom/id'] }))).toThrow(
       "'except' holds 'custom/id'",
     );
@@ -381,7 +381,7 @@ describe('rules', () => {
 });
 
 describe('a running session', () => {
-  test('goes on with placeholders in its later turns, of one call too', async () => {
+  test('continues with placeholders in its later turns, of one call too', async () => {
     const store = redacting(new InMemorySessionStore(), optionsWith());
     const ai = genkit({});
     const seen: string[] = [];
@@ -427,7 +427,7 @@ describe('beforeModel', () => {
     await raw.close();
   });
 
-  test('a single call without tools is no exception; what was searched for the model is not searched again', async () => {
+  test('also applies to a single call without tools; text searched for the model is not searched again', async () => {
     const rule = planted();
     const store = redacting(new InMemorySessionStore(), optionsWith({ rules: [rule], beforeModel: true }));
     const ai = genkit({});
@@ -455,7 +455,7 @@ describe('a mutator', () => {
     });
   });
 
-  test('may answer another time, and its last answer counts', async () => {
+  test('may return a new time on each run, and its last result counts', async () => {
     const store = redacting(new InMemorySessionStore(), optionsWith());
     let last = '';
     const id = await store.saveSnapshot(undefined, () => ({
@@ -463,7 +463,7 @@ describe('a mutator', () => {
       createdAt: (last = new Date(Date.parse('2026-01-01') + last.length * performance.now()).toISOString()),
       status: 'completed',
       error: { message: 'plant-0001-x' },
-      // In a member that is new as well, as the claim of an approval is.
+      // In a member that is new, too, like the claim of an approval.
       resumption: { at: last, 'plant-0002-x': { of: 'plant-0003-x' } },
       state: { messages: [user('plant-0001-x')] },
     }));

@@ -17,7 +17,7 @@ describe('retention on files', () => {
 });
 
 describe('retention', () => {
-  it('refuses policies and options that are none, and stores that can’t list or delete', async () => {
+  it('refuses invalid policies and options, and stores that can’t list or delete', async () => {
     const store = new InMemorySessionStore();
     const refused = (call: Promise<unknown>, status = 'INVALID_ARGUMENT') =>
       expect(call).rejects.toMatchObject({ status });
@@ -28,7 +28,7 @@ describe('retention', () => {
     await refused(applyRetention({ getSnapshot: async () => undefined } as never, {}), 'FAILED_PRECONDITION');
   });
 
-  it('logs why a session stays in one line', async () => {
+  it('logs in one line why a session stays', async () => {
     const warn = vi.spyOn(logger, 'warn').mockImplementation(() => {});
     onTestFinished(() => warn.mockRestore());
     const store = new InMemorySessionStore();

@@ -17,7 +17,7 @@ import type { FullStore } from '../rights/erase-suite.ts';
 export const DAY = 24 * 3_600_000;
 const daysAgo = (days: number): string => new Date(Date.now() - days * DAY).toISOString();
 
-/** Saves a session whose turns were made so many days ago. */
+/** Saves a session with turns of the given ages, in days. */
 export async function plant(
   store: FullStore,
   sessionId: string,
@@ -41,7 +41,7 @@ export async function sessionsIn(store: FullStore, context?: object): Promise<st
   return items.map(({ sessionId }) => sessionId).toSorted();
 }
 
-/** What `applyRetention` promises over any store. */
+/** The tests of `applyRetention` over one store. */
 export function appliesRetention(
   open: (options?: Pick<InMemorySessionStoreOptions, 'snapshotPathPrefix'>) => FullStore,
 ): void {
@@ -68,7 +68,7 @@ export function appliesRetention(
   });
 
   it.each([{ maxAgeMs: 0 }, { maxChainLength: 1 }])(
-    'with %j leaves a session able to go on whose last turn failed',
+    'with %j leaves a session able to continue whose last turn failed',
     async (policy) => {
       const store = open();
       const ai = genkit({});
@@ -88,7 +88,7 @@ export function appliesRetention(
     },
   );
 
-  it('goes by a function of the session’s summary', async () => {
+  it('accepts a function of the session’s summary', async () => {
     const store = open();
     for (const sessionId of ['short', 'kept']) await plant(store, sessionId, [10]);
     await applyRetention(store, ({ sessionId }) => (sessionId === 'short' ? { idleMs: DAY } : undefined));
@@ -149,7 +149,7 @@ export function appliesRetention(
     expect(await sessionsIn(store)).toEqual(['held', 'written']);
   });
 
-  it('looks at the tenants that are named', async () => {
+  it('checks the tenants that are named', async () => {
     const prefix = ({ context }: { context?: { tenant?: string } } = {}): string => context?.tenant ?? 'none';
     const store = open({ snapshotPathPrefix: prefix as never });
     const contexts = ['a', 'b', 'c'].map((tenant) => ({ tenant }));
@@ -163,7 +163,7 @@ export function appliesRetention(
     expect(left).toEqual([[], ['idle'], ['idle']]);
   });
 
-  it('ends when its signal aborts, and goes on when it is called again', async () => {
+  it('ends when its signal aborts, and continues when it is called again', async () => {
     const store = open();
     for (let n = 0; n < 5; n++) await plant(store, `s${n}`, [10]);
     const controller = new AbortController();
@@ -185,13 +185,13 @@ export function appliesRetention(
     });
     expect(await sessionsIn(store)).toEqual(['s1', 's2', 's3']);
     vi.useRealTimers();
-    // A clock that was ahead when a session was written: it is not old before its time.
+    // A session that was written with a clock ahead does not look old.
     const future = daysAgo(-1000);
     await store.saveSnapshot('ahead', () => ({ sessionId: 'ahead', createdAt: future, status: 'completed' }));
     expect(await applyRetention(store, { idleMs: 100 * DAY })).toMatchObject({ seen: 4, sessions: 0 });
   });
 
-  it('goes on with the others when a session can’t be read or removed', async () => {
+  it('continues with the others when a session can’t be read or removed', async () => {
     const store = open();
     for (const n of [1, 2, 3]) await plant(store, `s${n}`, [10]);
     const broken = storeAround(store, (name, args, make) => {

@@ -17,29 +17,29 @@ import { collect } from '../../support/collect.ts';
 
 export type FullStore = SnapshotStore & ScopeStore & RecordStore;
 
-/** Where a store keeps its data, seen from outside. */
+/** The medium of a store. */
 export interface Medium {
-  /** A store as another process has it: it knows nothing of the others. */
+  /** The store of another process, which shares no memory with the others. */
   open(): FullStore;
-  /** All that is there, whatever it is: names and bytes. */
+  /** All data on the medium: names and bytes. */
   look(): Promise<Map<string, string>>;
-  /** Runs `work` with the store of a process that dies after so many changes of the medium; answers whether it died. */
+  /** Runs `work` with the store of a process that dies after this number of changes of the medium. Returns whether it died. */
   dying(changes: number, work: (store: FullStore) => Promise<unknown>): Promise<boolean>;
 }
 
-/** In all that is planted for the user, their id included. */
+/** Part of all planted data of the user, including the id. */
 const CANARY = 'canary-7d1f';
 const ADA = `ada-${CANARY}`;
 const EVE = 'eve';
 
-/** An agent of a process of its own, whose turns do what their input says, and then wait until they may end. */
+/** The agent of a separate process, whose turns run the commands in their inputs, then wait until they may end. */
 export function agentOn(store: SnapshotStore, mayEnd: () => Promise<void> = async () => {}) {
   const config = {
     name: 'support',
     store,
     scopes: { user: z.record(z.string(), z.string()) },
     shareSessions: true,
-    // No heartbeat of a run that never ends is among the changes that a test looks at.
+    // No heartbeats, so that the tests see no changes by runs that never end.
     background: { heartbeatIntervalMs: 600_000, leaseMs: 1_200_000 },
   };
   const agent = defineCustomAgent(genkit({}), config, async (sess) => {
@@ -65,7 +65,7 @@ export function agentOn(store: SnapshotStore, mayEnd: () => Promise<void> = asyn
 
 export const as = (uid: string) => ({ context: { auth: { uid } } });
 
-/** Something of a user in every place that a store has; answers how many sessions they own. */
+/** Saves data of a user in every place of a store. Returns the number of sessions that they own. */
 async function plant(medium: Medium, userId: string, text: string): Promise<number> {
   const store = medium.open();
   const { agent, turn } = agentOn(store);
@@ -95,7 +95,7 @@ function differences(before: Map<string, string>, after: Map<string, string>): s
   return [...names].filter((name) => before.get(name) !== after.get(name)).toSorted();
 }
 
-/** What a medium has after an erasure of the user: what was there before, and one entry that notes the erasure. */
+/** The expected medium after an erasure of the user: the earlier data, and one entry that records the erasure. */
 async function expectErased(medium: Medium, before: Map<string, string>): Promise<void> {
   const after = await medium.look();
   const found = [...after].filter(([name, bytes]) => name.includes(CANARY) || bytes.includes(CANARY));
@@ -103,7 +103,7 @@ async function expectErased(medium: Medium, before: Map<string, string>): Promis
     found.map(([name]) => name),
     'entries with the canary',
   ).toEqual([]);
-  // Locks of a file store come and go.
+  // A file store creates and removes locks.
   const changed = differences(before, after).filter((name) => !name.startsWith('.locks'));
   expect(changed.length, changed.join('\n')).toBeLessThanOrEqual(1);
   const store = medium.open();
@@ -114,9 +114,9 @@ async function expectErased(medium: Medium, before: Map<string, string>): Promis
   ]);
 }
 
-/** What any store that keeps all kinds of data must keep of the promise of `eraseUser`. */
+/** The tests of `eraseUser` for any store that keeps all kinds of data. */
 export function erasesUsers(open: () => Promise<Medium>): void {
-  it('removes all of a user’s data from the medium and nothing of anyone else, and says how much it was', async () => {
+  it('removes all of a user’s data from the medium and no other data, and returns the counts', async () => {
     const medium = await open();
     await plant(medium, EVE, 'other');
     const before = await medium.look();
@@ -135,7 +135,7 @@ export function erasesUsers(open: () => Promise<Medium>): void {
     await expectErased(medium, before);
   });
 
-  it('beside 20 running turns of the user in two processes: none brings anything back, and the user begins anew', async () => {
+  it('beside 20 running turns of the user in two processes: none restores anything, and the user may begin again', async () => {
     const medium = await open();
     await plant(medium, EVE, 'other');
     const before = await medium.look();
@@ -191,7 +191,7 @@ export function erasesUsers(open: () => Promise<Medium>): void {
     }
   });
 
-  it('ends when its signal aborts, and goes on when it is called again', async () => {
+  it('ends when its signal aborts, and continues when it is called again', async () => {
     const medium = await open();
     await plant(medium, EVE, 'other');
     const before = await medium.look();
@@ -207,7 +207,7 @@ export function erasesUsers(open: () => Promise<Medium>): void {
     await expectErased(medium, before);
   });
 
-  it('exports all that is erased, and only that', async () => {
+  it('exports all data that is erased, and no other', async () => {
     const medium = await open();
     await plant(medium, EVE, 'other');
     const sessions = await plant(medium, ADA, CANARY);
@@ -228,7 +228,7 @@ export function erasesUsers(open: () => Promise<Medium>): void {
     const { turn } = agentOn(medium.open());
     for (const sessionId of ['one', 'two', 'three']) await turn(ADA, CANARY, { sessionId });
     const store = medium.open();
-    // Pages of one session: the list goes on after the first, and the last one moves before it.
+    // Pages of one session: the list continues after the first, and the last one moves before it.
     const paged = storeAround(store, async (name, args, make) => {
       if (name !== 'listSessions') return make();
       const page = await store.listSessions({ ...(args[0] as object), limit: 1 });
@@ -244,7 +244,7 @@ export function erasesUsers(open: () => Promise<Medium>): void {
   });
 }
 
-/** What a store whose data keys are kept elsewhere must keep of it besides: `keys` has those of the medium that was opened last, by owner. */
+/** Further tests for a store whose data keys are kept elsewhere. `keys` has those of the medium that was opened last, by owner. */
 export function erasesKeys(open: () => Promise<Medium>, keys: () => ReadonlyMap<string, unknown>): void {
   const keysOfUser = (): string[] => [...keys().keys()].filter((name) => name.includes(CANARY));
 
@@ -253,13 +253,13 @@ export function erasesKeys(open: () => Promise<Medium>, keys: () => ReadonlyMap<
     await plant(medium, EVE, 'other');
     const before = [...keys().keys()];
     const sessions = await plant(medium, ADA, CANARY);
-    // Of each session at least, and of their own record.
+    // A key for each session at least, and for the user's record.
     expect(keysOfUser().length).toBeGreaterThan(sessions);
     await eraseUser(medium.open(), { userId: ADA });
     expect(keysOfUser()).toEqual([]);
     const left = [...keys().keys()];
     expect(left).toEqual(expect.arrayContaining(before));
-    // That of the record that notes the erasure.
+    // The key of the record of the erasure.
     expect(left.length - before.length).toBeLessThanOrEqual(1);
     expect((await medium.open().getSnapshot({ sessionId: `${EVE} 1` }))?.state?.custom).toMatchObject({
       'other fail': 'other fail',

@@ -125,7 +125,7 @@ describe('eraseUser', () => {
     await memory.close();
   });
 
-  it('on a store in memory: a turn that runs brings nothing back', async () => {
+  it('on a store in memory: a running turn restores nothing', async () => {
     const store = new InMemorySessionStore();
     let end: () => void = () => {};
     let begun: () => void = () => {};
@@ -143,7 +143,7 @@ describe('eraseUser', () => {
     expect((await store.listSessions()).items).toEqual([]);
   });
 
-  it('and exportUser refuse a store that can’t find what is a user’s, and calls that name no user', async () => {
+  it('and exportUser refuse a store that can’t find a user’s data, and calls that name no user', async () => {
     const store = { getSnapshot: async () => undefined, saveSnapshot: async () => null } as never;
     await expect(eraseUser(store, { userId: 'ada' })).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
     await expect(exportUser(store, { userId: 'ada' }).next()).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });

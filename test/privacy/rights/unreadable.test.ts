@@ -1,4 +1,4 @@
-/** The rights of a user whose files are damaged, of a newer version, or not to be opened. */
+/** The rights of a user whose files are damaged, of a newer version, or can't be opened. */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { collect } from '../../support/collect.ts';
 const CANARY = 'canary-5e21';
 const createdAt = new Date().toISOString();
 
-/** What makes a file one that can't be read. */
+/** Changes that make a file unreadable. */
 const HARMS: Readonly<Record<string, (path: string) => void>> = {
   empty: (path) => truncateSync(path, 0),
   'cut to half': (path) => truncateSync(path, readFileSync(path).length >> 1),
@@ -63,7 +63,7 @@ function expectNoCanary(folder: string): void {
 describe('a session of the user', () => {
   for (const [harm, harmFile] of Object.entries(HARMS)) {
     for (const snapshotId of ['a', 'b']) {
-      it(`whose snapshot ${snapshotId} is ${harm} is found, exported as far as it can be read, and erased`, async () => {
+      it(`whose snapshot ${snapshotId} is ${harm} is found, exported as far as it is readable, and erased`, async () => {
         const folder = await plant();
         harmFile(join(folder, `global/${snapshotId}.json`));
         const store = open(folder);

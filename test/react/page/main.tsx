@@ -11,7 +11,7 @@ import { agentTransport, chatMessagesOf, useAgent } from 'genkitx-agents/react';
 import { StrictMode, useEffect, useState, version } from 'react';
 import { createRoot } from 'react-dom/client';
 
-/** What the tests call and read. */
+/** The members that the tests call and read. */
 export interface TestWindow {
   version: string;
   agent: ReturnType<typeof useAgent>;
@@ -20,7 +20,7 @@ export interface TestWindow {
   chat: ReturnType<typeof useChat>;
   /** Each text of the last message, as it was shown. */
   seen: string[];
-  /** Mounts and unmounts a conversation so many times. */
+  /** Mounts and unmounts a conversation this number of times. */
   mountOften: (times: number) => Promise<void>;
 }
 

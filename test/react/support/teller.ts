@@ -26,19 +26,19 @@ export interface Teller {
   /** Where the agent is: through a proxy that can cut connections. */
   url: string;
   proxy: CuttingProxy;
-  /** The next stream breaks after so many chunks. */
+  /** The next stream breaks after this number of chunks. */
   cutAfterChunks: (count: number) => void;
   store: SnapshotStore;
-  /** What each call of the model was asked, and each run of the tool `remove`. */
+  /** The requests of the model calls, and the runs of the tool `remove`. */
   asked: string[];
   removed: string[];
-  /** `wait` has been said, and `mayEnd` lets its reply end. */
+  /** The reply of `wait` has begun, and `mayEnd` lets it end. */
   waits: Gate;
   mayEnd: Gate;
   stop: () => Promise<void>;
 }
 
-/** Says the story; `wait` stops after two words, `weather` calls a tool, `delete` one that asks first, `crash` fails once. */
+/** Replies with the story; `wait` pauses after two words, `weather` calls a tool, `delete` one that needs approval, `crash` fails once. */
 export async function serveTeller({
   keepsStreams = true,
   onAbort = 'keep',
@@ -121,7 +121,7 @@ export async function serveTeller({
   return Object.assign(gates, { url: `${proxy.url}/teller`, proxy, cutAfterChunks, store, asked, removed, stop });
 }
 
-/** Closes the connection of a stream in place of the chunk at which none is left; later connections stay. */
+/** Closes the connection of a stream after the given number of chunks; later connections stay open. */
 function cutting(takeOne: () => number): RequestHandler {
   return (_request, response, next) => {
     const write = response.write.bind(response) as (chunk: unknown, ...more: unknown[]) => boolean;

@@ -1,5 +1,5 @@
 /**
- * What a stream or an answer can do to a client. Each is a fault of Genkit's 1.42 client, shown there by the same bytes, that ours does not have.
+ * Streams and answers that a client must handle. Each shows a fault of Genkit's 1.42 client, with the same bytes, that ours does not have.
  */
 import { remoteAgent as remoteAgentOfGenkit } from 'genkit/beta/client';
 import { AgentError, remoteAgent } from 'genkitx-agents/client';
@@ -15,7 +15,7 @@ const url = 'http://agents.test/a';
 const frame = (text: string) => `data: ${JSON.stringify({ message: { modelChunk: { content: [{ text }] } } })}\n\n`;
 const end = `data: ${JSON.stringify({ result: { finishReason: 'stop', message: { role: 'model', content: [] } } })}\n\n`;
 
-/** Answers every request with these pieces of a body, and then says that it is over, as often as it is asked. */
+/** Answers every request with these parts of a body, and then reports the end on every read. */
 function answerWith(...pieces: Uint8Array[]): { asked: () => number } {
   let asked = 0;
   const read = async () => {
@@ -64,13 +64,13 @@ describe('the client', () => {
     expect(chat.messages).toEqual([]);
   });
 
-  it('takes null for a member that is not there', async () => {
+  it('treats null as a missing member', async () => {
     const result = { message: null, artifacts: null, state: null, finishReason: 'stop' };
     answerWith(encoder.encode(`data: ${JSON.stringify({ result })}\n\n`));
     expect(await remoteAgent({ url }).chat().send('go')).toMatchObject({ text: '', artifacts: [] });
   });
 
-  it('ends with a stream that was cut short (Genkit’s asks for more without end)', async () => {
+  it('ends with a stream that was cut off (Genkit’s reads without end)', async () => {
     const ours = answerWith(encoder.encode(frame('a').slice(0, 20)));
     await expect(textsOf(remoteAgent)).rejects.toMatchObject({ status: 'UNAVAILABLE' });
     expect(ours.asked()).toBe(2);
@@ -79,14 +79,14 @@ describe('the client', () => {
     expect(genkits.asked()).toBeGreaterThan(1000);
   });
 
-  it('passes over a message that is nothing (Genkit’s fails on it)', async () => {
+  it('skips a null message (Genkit’s fails on it)', async () => {
     answerWith(encoder.encode(`data: {"message": null}\n\n${frame('a')}data: {"message": 7}\n\n${end}`));
     expect(await textsOf(remoteAgent)).toEqual(['a']);
     answerWith(encoder.encode(`data: {"message": null}\n\n${frame('a')}${end}`));
     await expect(textsOf(remoteAgentOfGenkit)).rejects.toThrow();
   });
 
-  it('puts characters together that were cut between pieces (Genkit’s breaks them)', async () => {
+  it('joins characters that were divided between parts (Genkit’s breaks them)', async () => {
     const bytes = encoder.encode(frame('日本') + end);
     const cut = encoder.encode(frame('日本').split('本')[0]).length + 1;
     answerWith(bytes.slice(0, cut), bytes.slice(cut));
@@ -95,7 +95,7 @@ describe('the client', () => {
     expect(await textsOf(remoteAgentOfGenkit)).toEqual([expect.stringContaining('\uFFFD')]);
   });
 
-  it('answers undefined for a snapshot that is not there, as an agent in process does (Genkit’s throws)', async () => {
+  it('returns undefined for a snapshot that does not exist, like an agent in process (Genkit’s throws)', async () => {
     const { agents } = makeAgents(makers[1]!);
     const running = await serveByRouter(agents, { anonymous: true });
     const at = { url: `${running.url}/chatty` };

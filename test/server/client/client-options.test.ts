@@ -1,4 +1,4 @@
-/** What the functions of the client say to options that they can't use. */
+/** The errors of the client's functions for invalid options. */
 import { remoteAgent, runFlow, streamFlow, type RemoteAgentOptions, type RunFlowOptions } from 'genkitx-agents/client';
 import { describe, expect, it } from 'vitest';
 
@@ -26,7 +26,7 @@ describe.each([
   });
 });
 
-it('remoteAgent refuses a fetch that is no function', () => {
+it('remoteAgent refuses a fetch that is not a function', () => {
   expect(() => remoteAgent({ url, fetch: 5 } as unknown as RemoteAgentOptions)).toThrow("'fetch'");
 });
 
@@ -39,7 +39,7 @@ it.each(['getSnapshotUrl', 'abortUrl'])('remoteAgent checks %s as it does url', 
   remoteAgent({ url, [name]: '/relative/to/the/page' });
 });
 
-it('remoteAgent takes a URL object, and any scheme with a fetch of its own', async () => {
+it('remoteAgent accepts a URL object, and any scheme with a custom fetch', async () => {
   const asked: unknown[] = [];
   const send = async (address: unknown) => {
     asked.push(address);

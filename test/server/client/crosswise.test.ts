@@ -36,7 +36,7 @@ describe.each(makers)('$name', (maker) => {
     });
     afterEach(() => reached.stop());
 
-    it('send answers the reply, and the next turn continues from it', async () => {
+    it('send returns the reply, and the next turn continues from it', async () => {
       const chat = reached.agent('chatty').chat();
       const first = await chat.send('hello');
       expect(first.text).toBe('#1 You said: hello');
@@ -51,7 +51,7 @@ describe.each(makers)('$name', (maker) => {
       expect(chat.messages.map(({ role }) => role)).toEqual(['user', 'model', 'user', 'model']);
     });
 
-    it('sendStream yields the text as it comes, then the response', async () => {
+    it('sendStream yields the text as it arrives, then the response', async () => {
       const turn = reached.agent('chatty').chat().sendStream('stream this');
       const chunks = await collect(turn.stream);
       expect(textOf(chunks)).toBe('#1 You said: stream this');
@@ -94,7 +94,7 @@ describe.each(makers)('$name', (maker) => {
       }
     });
 
-    it('getSnapshot answers the snapshot, by either id', async () => {
+    it('getSnapshot returns the snapshot, by either id', async () => {
       const agent = reached.agent<Counter>('counter');
       const { sessionId, snapshotId } = await agent.chat().send('one');
       const byId = await agent.getSnapshot(snapshotId!);
@@ -147,13 +147,13 @@ describe.each(makers)('$name', (maker) => {
       const chat = reached.agent('careful').chat();
       const [interrupt] = (await chat.send('confirm')).interrupts;
       const part = interrupt!.restart();
-      // Genkit's builder leaves out what tells the tool that it was approved.
+      // Genkit's builder omits the metadata that marks the approval.
       const restart = way.ours ? part : { ...part, metadata: { resumed: true } };
       const resume: AgentInput['resume'] = { restart: [restart] };
       expect((await chat.resume(resume)).text).toBe('The tool said: "delete approved by true"');
     });
 
-    it('a turn that fails throws, and the conversation goes on from the last good turn', async () => {
+    it('a turn that fails throws, and the conversation continues from the last good turn', async () => {
       const chat = reached.agent<Counter>('counter').chat();
       const { snapshotId } = await chat.send('one');
       const error = await errorOf(chat.send('crash boom'));
@@ -162,7 +162,7 @@ describe.each(makers)('$name', (maker) => {
       expect((await chat.send('two')).state).toEqual({ count: 2, label: 'two' });
     });
 
-    it('what can not be resumed is refused with its status', async () => {
+    it('a snapshot that cannot be resumed is refused with its status', async () => {
       const missing = await errorOf(reached.agent('chatty').chat({ snapshotId: 'nowhere' }).send('hello'));
       expect(missing.name).toBe('AgentError');
       const misused = await errorOf(reached.agent('clientCounter').chat({ sessionId: 'any' }).send('hello'));
@@ -174,7 +174,7 @@ describe.each(makers)('$name', (maker) => {
     });
 
     if (way.ours) {
-      it('getSnapshot answers nothing for what is not there; Genkit’s server fails', async () => {
+      it('getSnapshot returns undefined for a missing snapshot; Genkit’s server fails', async () => {
         for (const lookup of [{ snapshotId: 'nowhere' }, { sessionId: 'nowhere' }]) {
           const read = reached.agent('chatty').getSnapshot(lookup);
           if (way.tellsStatus) expect(await read).toBeUndefined();
@@ -183,7 +183,7 @@ describe.each(makers)('$name', (maker) => {
       });
     }
 
-    it('abort answers the status, and nothing for a snapshot that is not there', async () => {
+    it('abort returns the status, and undefined for a missing snapshot', async () => {
       const agent = reached.agent('chatty');
       const { snapshotId } = await agent.chat().send('hello');
       expect(await agent.abort(snapshotId!)).toBe('completed');
@@ -207,7 +207,7 @@ describe.each(makers)('$name', (maker) => {
     }
 
     if (maker.detaches) {
-      it('a turn in the background goes on until it is done', async () => {
+      it('a turn in the background continues until it is done', async () => {
         const task = await reached.agent('slow').chat().detach('go');
         await made.controls.slowStarted.opened;
         const seen: (string | undefined)[] = [];
@@ -221,7 +221,7 @@ describe.each(makers)('$name', (maker) => {
         expect(await task.abort()).toBe('completed');
       });
 
-      it('a turn in the background is stopped by abort, which answers the status before it', async () => {
+      it('a turn in the background is stopped by abort, which returns the earlier status', async () => {
         const agent = reached.agent('slow');
         const task = await agent.chat().detach('go');
         expect(await agent.abort(task.snapshotId)).toBe('pending');
@@ -230,7 +230,7 @@ describe.each(makers)('$name', (maker) => {
       });
     } else if (way.ours) {
       // Not with Genkit's client: it leaves the refusal of a detach unhandled, which would end the process.
-      it('a turn for the background is refused by agents that have none', async () => {
+      it('a detached turn is refused by agents without a background', async () => {
         const error = await errorOf(reached.agent('slow').chat().detach('go'));
         expect(error.name).toBe('AgentError');
         if (way.tellsStatus) {
@@ -239,7 +239,7 @@ describe.each(makers)('$name', (maker) => {
       });
     }
 
-    it('chats side by side do not get in each other’s way', async () => {
+    it('concurrent chats do not affect each other', async () => {
       const agent = reached.agent('chatty');
       const replies = await Promise.all(
         Array.from({ length: 3 }, async (_, n) => {

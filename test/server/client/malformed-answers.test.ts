@@ -1,4 +1,4 @@
-/** A server whose answers have a wrong form anywhere: each call of the client succeeds with values of the right form, or fails typed. */
+/** A server whose answers are malformed anywhere: each call of the client succeeds with valid values, or fails typed. */
 import * as fc from 'fast-check';
 import { AgentError, remoteAgent, type AgentChat, type AgentResponse, type AgentSnapshot } from 'genkitx-agents/client';
 import { describe, expect, it } from 'vitest';
@@ -115,7 +115,7 @@ describe('malformed answers', () => {
     await CALLS[name]!(agentWith(valid));
   });
 
-  it('fail with a typed sentence of the client wherever they are wrong', async () => {
+  it('fail with a typed error of the client wherever they are malformed', async () => {
     const cases = fc.asyncProperty(
       fc.constantFrom(...Object.keys(CALLS)),
       fc.array(fc.nat(7), { maxLength: 7 }),

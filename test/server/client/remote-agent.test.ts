@@ -1,4 +1,4 @@
-/** What `remoteAgent` makes of answers, good and bad. The answers are bytes that the test writes. */
+/** `remoteAgent` with valid and invalid answers. The answers are bytes that the test writes. */
 import { remoteAgent, type RemoteAgentOptions } from 'genkitx-agents/client';
 import { describe, expect, it } from 'vitest';
 import { gate } from '../support/agents.ts';
@@ -73,7 +73,7 @@ describe('a stream', () => {
   const text = 'é日本🧑‍🚀';
   const wire = chunk(text) + chunk('!') + result(reply(`${text}!`));
 
-  it.each([1, 2, 3, 5, 7, 11, 64])('is read whatever the network makes of it: pieces of %i bytes', async (size) => {
+  it.each([1, 2, 3, 5, 7, 11, 64])('is read in network chunks of any size: %i bytes', async (size) => {
     const { agent } = agentAnswering(stream(wire, size));
     const turn = agent.chat().sendStream('go');
     expect((await collect(turn.stream)).map((part) => part.text)).toEqual([text, '!']);
@@ -93,7 +93,7 @@ describe('a stream', () => {
     expect((await agent.chat().send('go')).text).toBe(`${text}!`);
   });
 
-  it('that is cut short anywhere is UNAVAILABLE, at once', async () => {
+  it('that is cut off anywhere is UNAVAILABLE, at once', async () => {
     const bytes = encoder.encode(wire);
     const whole = encoder.encode(wire.trimEnd()).length;
     let cuts = 0;
@@ -128,7 +128,7 @@ describe('a stream', () => {
     expect((await refusal(agent.chat().send('go'))).status).toBe('DATA_LOSS');
   });
 
-  it.each(['error', 'data'])('may say in a field "%s" that the turn failed', async (field) => {
+  it.each(['error', 'data'])('may report a failed turn in a field "%s"', async (field) => {
     const error = { status: 'NOT_FOUND', message: 'No such thing.', details: { what: 'x' } };
     const { agent } = agentAnswering(stream(`${chunk('a')}${field}: ${JSON.stringify({ error })}\n\n`));
     expect(await refusal(agent.chat().send('go'))).toMatchObject(error);
@@ -141,7 +141,7 @@ describe('a stream', () => {
     }
   });
 
-  it('is given back when its result has come', async () => {
+  it('is released when its result has arrived', async () => {
     let cancelled = false;
     const open = new ReadableStream<Uint8Array>({
       start: (controller) => controller.enqueue(encoder.encode(result(reply('a')))),
@@ -189,7 +189,7 @@ describe('a stream that the server keeps', () => {
     }
   });
 
-  it('may break again and again, as long as it brings something new', async () => {
+  it('may break repeatedly, as long as it has new chunks', async () => {
     const made = agentOf(
       { reconnect: { delayMs: 0, attempts: 1 } },
       kept(chunk(texts[0]!), broken()),
@@ -200,7 +200,7 @@ describe('a stream that the server keeps', () => {
     expect(await read(made)).toEqual({ seen: texts, text: 'all' });
   });
 
-  it('is given up after so many attempts, whatever they fail of', async () => {
+  it('fails after the maximum of attempts, for any error', async () => {
     const made = agentOf(
       { reconnect: { delayMs: 0, attempts: 3 } },
       kept(chunk('a'), broken()),
@@ -222,7 +222,7 @@ describe('a stream that the server keeps', () => {
     expect(made.sent).toHaveLength(2);
   });
 
-  it('is not asked for where the caller does not want that, or the server gave no id', async () => {
+  it('is not requested if reconnect is false, or the server gave no id', async () => {
     for (const made of [
       agentOf({ reconnect: false }, kept(chunk('a'), broken())),
       agentOf({ reconnect }, stream(chunk('a'), undefined, broken())),
@@ -233,7 +233,7 @@ describe('a stream that the server keeps', () => {
     }
   });
 
-  it('is not asked for by a caller that aborts, also in a pause: the server is told to end the turn', async () => {
+  it('is not requested after an abort, also in a pause: the server gets an abort of the turn', async () => {
     const made = agentOf(
       { reconnect: { delayMs: 3_600_000, maxDelayMs: 3_600_000 } },
       kept(chunk('a'), broken()),
@@ -258,7 +258,7 @@ describe('an answer', () => {
     expect((await agent.chat().send('go')).text).toBe('a');
   });
 
-  it('to a turn that failed has all of the output, whatever its HTTP status', async () => {
+  it('to a failed turn has the whole output, with any HTTP status', async () => {
     const error = { status: 'UNAVAILABLE', message: 'No model.' };
     const output = { finishReason: 'failed', sessionId: 'S', snapshotId: 's1', error };
     const { agent } = agentAnswering(json(503, { result: output, error }));
@@ -288,7 +288,7 @@ describe('an answer', () => {
     expect(await refusal(agent.chat().send('go'))).toMatchObject({ status, details: { httpStatus } });
   });
 
-  it('tells the error in its body rather than its HTTP status, enveloped or not', async () => {
+  it('reports the error in its body rather than its HTTP status, enveloped or not', async () => {
     const error = { status: 'FAILED_PRECONDITION', message: 'Not now.', details: { why: 1 } };
     const { agent } = agentAnswering(
       json(400, { error }),
@@ -301,7 +301,7 @@ describe('an answer', () => {
     expect(await refusal(chat.send('3'))).toMatchObject({ status: 'INVALID_ARGUMENT', message: 'x' });
   });
 
-  it('of a page that is no agent is refused', async () => {
+  it('of a page that is not an agent is refused', async () => {
     const page = () => new Response('<html></html>', { headers: { 'content-type': 'text/html' } });
     const { agent } = agentAnswering(page(), page(), new Response(null, { status: 204 }));
     expect((await refusal(agent.chat().send('go'))).message).toMatch(/URL/);
@@ -311,7 +311,7 @@ describe('an answer', () => {
 });
 
 describe('getSnapshot', () => {
-  it('of one that is not there is undefined, as it is in process', async () => {
+  it('of a missing snapshot is undefined, as in process', async () => {
     const none = { status: 'NOT_FOUND', message: 'No snapshot.' };
     const { agent } = agentAnswering(json(404, { error: none }), json(404, none));
     expect(await agent.getSnapshot('s1')).toBeUndefined();
@@ -325,7 +325,7 @@ describe('getSnapshot', () => {
     expect((await refusal(agent.getSnapshot('s1'))).status).toBe('NOT_FOUND');
   });
 
-  it('and abort tell what is wrong', async () => {
+  it('and abort report the error', async () => {
     const denied = { status: 'PERMISSION_DENIED', message: 'Not yours.' };
     const { agent } = agentAnswering(json(403, { error: denied }), json(403, { error: denied }));
     expect((await refusal(agent.getSnapshot('s1'))).status).toBe('PERMISSION_DENIED');
@@ -354,7 +354,7 @@ describe('a request', () => {
     expect(sent[0]?.headers).toMatchObject({ accept: 'text/event-stream', 'content-type': 'application/json' });
   });
 
-  it('ends when it is stopped, or its time is over, while its headers are waited for', async () => {
+  it('ends when it is stopped, or times out, while it waits for its headers', async () => {
     const headers = () => new Promise<Record<string, string>>(() => {});
     const remote = remoteAgent({ url: 'http://127.0.0.1:9/a', headers });
     const turn = remote.chat().sendStream('go');
@@ -364,7 +364,7 @@ describe('a request', () => {
     await expect(limited.response).rejects.toMatchObject({ status: 'DEADLINE_EXCEEDED' });
   });
 
-  it('asks for its headers each time', async () => {
+  it('requests its headers each time', async () => {
     let token = 0;
     const tokens: unknown[] = [];
     const agent = remoteAgent({
@@ -387,7 +387,7 @@ describe('a request', () => {
     ]);
   });
 
-  it('whose headers can not be had fails the turn', async () => {
+  it('whose headers cannot be created fails the turn', async () => {
     const headers = () => Promise.reject(new Error('no token'));
     const error = await refusal(remoteAgent({ url: '/a', headers }).chat().send('go'));
     expect(error).toMatchObject({ status: 'INTERNAL', message: 'no token' });

@@ -1,4 +1,4 @@
-/** Random bodies: whatever comes in, the answer is well formed and in place, and only what is valid is run. */
+/** Random bodies: each gets a well-formed answer of its own, and only valid ones run. */
 import * as fc from 'fast-check';
 import { AgentInitSchema, AgentInputSchema } from 'genkit/beta';
 import { validateSchema } from 'genkit/schema';

@@ -25,7 +25,7 @@ describe('abort: a connection that closes', () => {
       const { store, calls } = recordingStore(new InMemorySessionStore());
       const called = deferred();
       const stopped = deferred();
-      // Only its signal ends the call: one that is not heeded leaves the test waiting.
+      // Only its signal ends the call; if it is ignored, the test times out.
       const { name } = scriptedModel(ai, {
         otherwise: ({ abortSignal }) => {
           called.resolve();
@@ -91,7 +91,7 @@ test('leaves no timer behind that keeps the process alive, whether its stream is
   expect(left).toEqual([]);
 });
 
-test('a turn that is being saved when its time is up is answered, since it is there', async () => {
+test('a turn that is being saved at its time limit is answered, because it is stored', async () => {
   const ai = genkit({});
   const inner = new InMemorySessionStore();
   let signal: AbortSignal | undefined;

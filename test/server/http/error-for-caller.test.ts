@@ -15,7 +15,7 @@ const mine = 'a3b5c7d9-3f0e-4a43-9d2f-0123456789ab';
 const genkitError = (status: StatusName, message: string, detail?: unknown) =>
   new GenkitError({ status, message, detail });
 
-describe('an error that is the caller’s business', () => {
+describe('an error for the caller', () => {
   it.each([
     "Snapshot 'x' is not resumable (status: failed). Only 'completed' snapshots can be resumed.",
     'Give a date as 31/12/2026, and/or a ratio as 1/2.',
@@ -30,7 +30,7 @@ describe('an error that is the caller’s business', () => {
     expect(errorLog()).toBe('');
   });
 
-  it('keeps details that were meant for it', () => {
+  it('keeps details that are meant for the caller', () => {
     const details = { field: 'sum', max: 5 };
     expect(toSafeError(new UserFacingError('OUT_OF_RANGE', 'Too much.', details))).toMatchObject({ details });
     for (const inside of [{ dsn: 'postgres://db/app' }, { owner: theirs }, { text: 'x'.repeat(5000) }, { n: 1n }]) {
@@ -45,7 +45,7 @@ describe('an error that is the caller’s business', () => {
     expect(message).toBe(`Snapshot ${mine} does not belong to you (it belongs to …).`);
   });
 
-  it('may repeat what the caller sent, be it a path', () => {
+  it('may repeat text that the caller sent, even a path', () => {
     const error = notFound("Snapshot '/etc/app/secrets' not found.");
     expect(toSafeError(error, '{"snapshotId":"/etc/app/secrets"}').message).toBe(error.originalMessage);
     expect(toSafeError(error, '{"snapshotId":"/etc/app/"}').message).not.toContain('/etc');
@@ -68,14 +68,14 @@ describe('any other error', () => {
     expect(toSafeError(record).details).toEqual({ errorId: mine });
   });
 
-  it('is INTERNAL when it is no GenkitError, whatever status it claims', () => {
+  it('is INTERNAL when it is not a GenkitError, with any status', () => {
     const claimed = Object.assign(new Error('User 7 not found in shard 3'), { status: 'WHATEVER' });
     expect(toSafeError(claimed)).toMatchObject({ status: 'INTERNAL' });
     const foreign = Object.assign(new Error('User 7 not found in shard 3'), { status: 'NOT_FOUND' });
     expect(toSafeError(foreign).message).not.toContain('shard');
   });
 
-  it('in a turn is INTERNAL when a model did not let the server in: the caller is not to sign in again', () => {
+  it('in a turn is INTERNAL when a model refused the server’s credentials: the caller must not sign in again', () => {
     const message = 'Error fetching from https://models.example/v1: [401 Unauthorized]';
     expect(toSafeError({ status: 'UNAUTHENTICATED', message })).toMatchObject({ status: 'INTERNAL' });
     expect(toSafeError(toRuntimeError(new UserFacingError('PERMISSION_DENIED', 'Refunds need a manager.')))).toEqual({
@@ -98,7 +98,7 @@ describe('any other error', () => {
     });
   });
 
-  it('is INTERNAL when it was thrown in a turn with a status of its own making', () => {
+  it('is INTERNAL when it was thrown in a turn with an unknown status', () => {
     const foreign = Object.assign(new Error('User 7 not found in shard 3'), { status: 'NOT_FOUND' });
     const safe = toSafeError(toRuntimeError(foreign));
     expect(safe.status).toBe('INTERNAL');
@@ -130,7 +130,7 @@ describe('a message that was written for callers', () => {
   });
 });
 
-describe('what an application tells its user', () => {
+describe('an error of the application for its user', () => {
   it.each([
     'Sign in at https://app.example/login?next=/orders',
     'Send a header "Bearer <your key>".',
@@ -171,7 +171,7 @@ describe('Genkit’s error about a value that does not fit its schema', () => {
 });
 
 describe('a refusal', () => {
-  it('is told as it is', () => {
+  it('is sent unchanged', () => {
     expect(toSafeError(new Refusal(413, 'INVALID_ARGUMENT', 'Too long.'))).toEqual({
       status: 'INVALID_ARGUMENT',
       message: 'Too long.',

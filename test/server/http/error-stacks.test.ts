@@ -1,4 +1,4 @@
-/** A bug in the application's own code can be found: the operator of the agent gets its stack. */
+/** The operator of an agent gets the stack of a bug in the application's own code. */
 import { z } from 'genkit';
 import { AgentError, genkit, InMemorySessionStore } from 'genkitx-agents';
 import { remoteAgent } from 'genkitx-agents/client';

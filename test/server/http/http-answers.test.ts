@@ -1,4 +1,4 @@
-/** What the server answers, and what becomes of a turn whose client goes away. */
+/** The server's answers, and turns whose clients disconnect. */
 import { UserFacingError } from 'genkit';
 import { describe, expect, it } from 'vitest';
 import { addressTo } from '../../../src/errors.ts';
@@ -96,7 +96,7 @@ describe.each(ourServers)('HTTP: $name', ({ serve }) => {
   });
 
   describe('the client', () => {
-    it.each(['before a stream', 'in a stream', 'without one'])('that goes away %s aborts the run', async (when) => {
+    it.each(['before a stream', 'in a stream', 'without one'])('that disconnects %s aborts the run', async (when) => {
       const started = gate();
       const aborted = gate();
       const waiting = stubAgent('a', async (_, { abortSignal, onChunk }) => {
@@ -124,7 +124,7 @@ describe.each(ourServers)('HTTP: $name', ({ serve }) => {
       expect(await gone).toBe('gone');
     });
 
-    it('that leaves after its answer aborts nothing: a detached run goes on', async () => {
+    it('that leaves after its answer aborts nothing: a detached run continues', async () => {
       const detached = stubAgent('a', () => ({ finishReason: 'detached', snapshotId: 's' }));
       const url = await server.start(undefined, detached);
       await post(url, { data: { ...hello, detach: true } });
@@ -133,7 +133,7 @@ describe.each(ourServers)('HTTP: $name', ({ serve }) => {
       expect(detached.runs.map(({ options }) => options.abortSignal.aborted)).toEqual([false, false]);
     });
 
-    it('is told when the agent takes too long, and the run is aborted', async () => {
+    it('gets an error when the agent takes too long, and the run is aborted', async () => {
       const stuck = stubAgent('a', () => new Promise(() => {}));
       const url = await server.start({ anonymous: true, timeoutMs: 20 }, stuck);
       for (const headers of [{}, streamed]) {

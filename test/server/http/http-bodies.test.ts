@@ -1,4 +1,4 @@
-/** What a request may hold: its body, and the values in it. */
+/** The bodies of requests, and the values in them. */
 import { request as httpRequest } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
@@ -52,7 +52,7 @@ describe.each(ourServers)('HTTP: $name', ({ serve }) => {
       expect(deeper.json.error.message).toContain('6 deep');
     });
 
-    it('may hold as many names and values as allowed, what stands in strings not counted', async () => {
+    it('may hold as many names and values as allowed, without those in strings', async () => {
       const url = await server.start({ anonymous: true, maxValues: 20 });
       const withItems = (count: number) => ({ data: { message: hello.message, x: Array(count).fill(',:{[') } });
       expect((await post(url, withItems(2))).status).toBe(200);
@@ -93,7 +93,7 @@ describe.each(ourServers)('HTTP: $name', ({ serve }) => {
       expect(server.agent.runs).toHaveLength(1);
     });
 
-    it('that come too slowly are refused with 408', async () => {
+    it('that arrive too slowly are refused with 408', async () => {
       const url = await server.start({ anonymous: true, bodyTimeoutMs: 30 });
       const status = await new Promise<number | undefined>((resolve, reject) => {
         const request = httpRequest(url, { method: 'POST', headers: { 'content-type': 'application/json' } });
@@ -161,14 +161,14 @@ describe.each(ourServers)('HTTP: $name', ({ serve }) => {
       expect(answer.json.error.message).toContain(message);
     });
 
-    it('an input of nothing goes on with what init names', async () => {
+    it('an empty input continues the turn that init names', async () => {
       for (const init of [{ snapshotId: 's' }, { sessionId: 'S' }, { state: {} }]) {
         expect((await post(await server.start(), { data: {}, init })).status).toBe(200);
       }
       expect(server.agent.runs.map((run) => run.input)).toEqual([{}, {}, {}]);
     });
 
-    it('an input of nothing that names nothing is refused', async () => {
+    it('an empty input without an init is refused', async () => {
       const answer = await post(await server.start(), { data: {} });
       expect(answer.status).toBe(400);
       expect(answer.json.error.message).toBe(

@@ -17,7 +17,7 @@ describe.each(ourServers)('HTTP: $name', ({ serve }) => {
 
   describe('identity', () => {
     it('a caller without the right key is refused', async () => {
-      // Genkit's provider says what it does on the console.
+      // Genkit's provider writes to the console.
       vi.spyOn(console, 'error').mockImplementation(() => {});
       const url = await server.start({ context: apiKey('right') });
       const bare = await post(url, { data: hello });
@@ -31,7 +31,7 @@ describe.each(ourServers)('HTTP: $name', ({ serve }) => {
       expect(server.agent.runs[0]?.options.context).toEqual({ auth: { apiKey: 'right' } });
     });
 
-    it('the provider is asked with the head of the request, before any look at the body', async () => {
+    it('the provider gets the head of the request before the body is read', async () => {
       const asked: unknown[] = [];
       const context: ContextProvider = (request) => {
         asked.push({ ...request, headers: request.headers['x-token'] });
@@ -47,7 +47,7 @@ describe.each(ourServers)('HTTP: $name', ({ serve }) => {
       });
     });
 
-    it('the answer to a caller who is turned down does not wait for the body', async () => {
+    it('the answer to a refused caller does not wait for the body', async () => {
       const url = await server.start({ context: () => Promise.reject(new UserFacingError('UNAUTHENTICATED', 'No.')) });
       const status = await new Promise<number | undefined>((resolve, reject) => {
         const headers = { 'content-type': 'application/json', 'content-length': 4_000_000 };
@@ -62,7 +62,7 @@ describe.each(ourServers)('HTTP: $name', ({ serve }) => {
       expect(status).toBe(401);
     });
 
-    it('a provider that reads the input is an error, unless the server says that it does', async () => {
+    it('a provider that reads the input is an error without contextReadsInput', async () => {
       const context: ContextProvider = ({ input }) => ({ auth: { uid: (input as { as?: string }).as } });
       const refused = await post(await server.start({ context }), { data: { ...hello, as: 'ada' } });
       expect(refused.status).toBe(500);
@@ -126,7 +126,7 @@ describe.each(ourServers)('HTTP: $name', ({ serve }) => {
       expect(server.agent.runs).toEqual([]);
     });
 
-    it('a provider that breaks tells nothing of itself', async () => {
+    it('a provider that throws reveals nothing', async () => {
       const context = () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.7:5432 password=hunter2'));
       const answer = await post(await server.start({ context }), { data: hello });
       expect(answer.status).toBe(500);
@@ -135,7 +135,7 @@ describe.each(ourServers)('HTTP: $name', ({ serve }) => {
       expect(errorLog()).toContain('hunter2');
     });
 
-    it('another’s snapshot looks like none', async () => {
+    it('another caller’s snapshot is not found', async () => {
       const mine = 'f0b0c4f4-0000-4000-8000-000000000001';
       const getSnapshot = (input: unknown, { context }: { context: ActionContext }) => {
         const { snapshotId } = input as { snapshotId: string };
@@ -169,7 +169,7 @@ describe.each(ourServers)('HTTP: $name', ({ serve }) => {
       expect(server.agent.runs).toEqual([]);
     });
 
-    it.each(['GET', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])('%s is 405 and told what is allowed', async (method) => {
+    it.each(['GET', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])('%s is 405 with the allowed methods', async (method) => {
       const answer = await read(await fetch(await server.start(), { method }));
       expect(answer.status).toBe(405);
       expect(answer.headers.get('allow')).toBe('POST');

@@ -1,4 +1,4 @@
-/** Nothing of the server’s inside is in an answer. */
+/** No server internals are in an answer. */
 import { GenkitError } from 'genkit';
 import { describe, expect, it } from 'vitest';
 import { makeAgents, makers } from '../support/agents.ts';
@@ -12,7 +12,7 @@ const errorLog = catchErrorLog();
 describe.each(ourServers)('HTTP: $name', ({ serve }) => {
   const server = new StubServer(serve);
 
-  describe('what goes on inside', () => {
+  describe('server internals', () => {
     const secrets = [
       "ENOENT: no such file or directory, open '/srv/app/.env'",
       'Error fetching from https://models.internal/v1?key=AIzaSyD-0123456789abcdefghijklmnopqrs: 403',
@@ -25,7 +25,7 @@ describe.each(ourServers)('HTTP: $name', ({ serve }) => {
     ];
     const leaks = /srv|models\.internal|AIza|ya29|eyJ|sk-proj|secrets\.txt|12345|at handler/;
 
-    it.each(secrets)('is not in an answer: thrown, as a failed turn, and in a snapshot: %j', async (secret) => {
+    it.each(secrets)('are in no answer: thrown, as a failed turn, and in a snapshot: %j', async (secret) => {
       const thrown = [
         new Error(secret),
         new GenkitError({ status: 'INTERNAL', message: secret }),
@@ -61,7 +61,7 @@ describe.each(ourServers)('HTTP: $name', ({ serve }) => {
       expect(answer.json.result.status).toBe('failed');
     });
 
-    it('stays inside after a stream has begun', async () => {
+    it('are in no answer after a stream has begun', async () => {
       const url = await server.start(
         undefined,
         stubAgent('a', (_, { onChunk }) => {

@@ -1,4 +1,4 @@
-/** Genkit's reflection server over our agents, asked as the Dev UI asks it. Genkit's own agents answer the same questions for comparison. */
+/** Genkit's reflection server over our agents, with the requests of the Dev UI. Genkit's own agents get the same requests for comparison. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -67,7 +67,7 @@ describe.each(makers)('the reflection server over $name', (maker) => {
   });
   afterEach(() => tools.stop());
 
-  it('lists each agent and its two companions, with what the Dev UI reads of them', async () => {
+  it('lists each agent and its two further actions, with the metadata that the Dev UI reads', async () => {
     const listed = await tools.list();
     for (const name of Object.keys(made.agents)) {
       const agent = listed[`/agent/${name}`]!;
@@ -112,14 +112,14 @@ describe.each(makers)('the reflection server over $name', (maker) => {
     expect(read.result.state.messages).toHaveLength(4);
   });
 
-  it('tells of a turn that failed, and of a call that is none', async () => {
+  it('reports a failed turn, and an invalid call', async () => {
     const failed = await tools.run('/agent/counter', say('crash boom'), {});
     expect(failed.result).toMatchObject({ finishReason: 'failed', error: { status: 'INTERNAL' } });
     const refused = await tools.run('/agent/chatty', { message: 7 }, {});
     expect(refused.error.message).toContain('INVALID_ARGUMENT');
   });
 
-  it('stops a run in the background by its companion', async () => {
+  it('stops a background run by the abort action', async () => {
     const { result } = await tools.run('/agent/slow', { ...say('go'), detach: true }, {});
     expect(result.finishReason).toBe('detached');
     await made.controls.slowStarted.opened;
@@ -131,7 +131,7 @@ describe.each(makers)('the reflection server over $name', (maker) => {
   });
 
   if (maker.stops) {
-    // Genkit's own goes on to its end.
+    // Genkit's own continues to its end.
     it('stops a turn that its user cancels', async () => {
       const response = await tools.stream('/agent/slow', say('go'), { sessionId: 'S' });
       await made.controls.slowStarted.opened;

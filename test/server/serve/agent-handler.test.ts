@@ -1,4 +1,4 @@
-/** The web-standard handler without a server around it, and what a server is built from. */
+/** The web-standard handler without a server around it, and the arguments of a server. */
 import { UserFacingError } from 'genkit';
 import { InMemoryStreamManager } from 'genkit/beta';
 import { agentHandler } from 'genkitx-agents/server';
@@ -18,7 +18,7 @@ describe('agentHandler by itself', () => {
       ...init,
     });
 
-  it('aborts the run when the answer is cancelled, be there no signal', async () => {
+  it('aborts the run when the answer is cancelled, even without a signal', async () => {
     const agent = stubAgent('a', (_, { onChunk, abortSignal }) => {
       onChunk?.({});
       return new Promise((_resolve, reject) => {

@@ -28,7 +28,7 @@ const post = (url: string, body: string, headers: Record<string, string> = {}) =
   fetch(url, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body });
 
 describe('agentRouter', () => {
-  it('takes a body that express.json() has parsed', async () => {
+  it('accepts a body that express.json() has parsed', async () => {
     const agent = stubAgent('a', () => done);
     const app = express();
     app.use(express.json());
@@ -55,7 +55,7 @@ describe('agentRouter', () => {
     expect((await post(`${url}/a`, '{"data"')).status).toBe(400);
   });
 
-  it('lets pass what is not for it, and only that', async () => {
+  it('passes on requests of other paths, and no others', async () => {
     const app = express();
     app.use('/api', agentRouter([stubAgent('a', () => done)], { anonymous: true }));
     app.get('/api/health', (_, response) => {

@@ -42,7 +42,7 @@ describe.each(makers)('$name', ({ make }) => {
       }
     });
 
-    it('shows nothing but its agents', async () => {
+    it('exposes nothing but its agents', async () => {
       const { url } = await start();
       const paths = [
         'flow',

@@ -1,4 +1,4 @@
-/** What a chat makes of its turns, over a transport that plays scripts. */
+/** A chat over a transport with scripted turns. */
 import { getEventListeners } from 'node:events';
 import { GenkitError } from 'genkit';
 import type { AgentChunk, AgentOutput, AgentStreamChunk, SessionSnapshot } from 'genkit/beta/client';
@@ -40,7 +40,7 @@ describe('a turn', () => {
     expect(chat.state).toEqual({ count: 1 });
   });
 
-  it('whose signal has fired already ends as aborted, and the chat goes on', async () => {
+  it('whose signal is already aborted ends as aborted, and the chat continues', async () => {
     const { agent, transport } = chatOver({ output: { message: modelMessage('b') } });
     const chat = agent.chat();
     const { finishReason } = await chat.send('a', { abortSignal: AbortSignal.abort() });
@@ -77,7 +77,7 @@ describe('a turn', () => {
     expect((await chat.send('b')).text).toBe('b');
   });
 
-  it('with an output that is none is refused, and the chat goes on', async () => {
+  it('with an invalid output is refused, and the chat continues', async () => {
     const odd = { artifacts: [null] } as unknown as AgentOutput;
     const { agent } = chatOver({ output: odd }, { output: { message: modelMessage('b') } });
     const chat = agent.chat();
@@ -85,7 +85,7 @@ describe('a turn', () => {
     expect((await chat.send('b')).text).toBe('b');
   });
 
-  it('with a transport that throws at once is a failed turn, and the chat goes on', async () => {
+  it('with a transport that throws at once is a failed turn, and the chat continues', async () => {
     const { agent, transport } = chatOver({ output: { message: modelMessage('b') } });
     const fails = vi.spyOn(transport, 'runTurn').mockImplementationOnce(() => {
       throw new Error('no transport');
@@ -139,7 +139,7 @@ describe('a turn', () => {
     expect((await rest).done).toBe(true);
   });
 
-  it('gives the error of a failed turn to those who read the stream, after its chunks', async () => {
+  it('throws the error of a failed turn to the readers of its stream, after its chunks', async () => {
     const { agent } = chatOver({
       chunks: [text('a')],
       output: { finishReason: 'failed', error: { status: 'UNAVAILABLE', message: 'No model.' } },
@@ -155,7 +155,7 @@ describe('a turn', () => {
     expect(seen).toEqual(['a']);
   });
 
-  it('says in its response how things stood when it ended, whatever happens later', async () => {
+  it('has the values of its end in its response, whatever happens later', async () => {
     const { agent } = chatOver(
       { chunks: [rebase(1)], output: { snapshotId: 's1', message: modelMessage('one') } },
       { chunks: [rebase(2)], output: { snapshotId: 's2', message: modelMessage('two') } },
@@ -168,7 +168,7 @@ describe('a turn', () => {
     expect(chat.messages).toHaveLength(4);
   });
 
-  it('is refused while another is under way, and leaves that one alone', async () => {
+  it('is refused while another is running, and does not affect it', async () => {
     const end = gate();
     const { agent, transport } = chatOver(
       { until: end.opened, output: { snapshotId: 's1', message: modelMessage('one') } },
@@ -220,18 +220,18 @@ describe('a chat continues', () => {
     expect(sent).toEqual([opening, { snapshotId: 's1' }]);
   });
 
-  it('with the state that an agent without a store answered', async () => {
+  it('with the state that an agent without a store returned', async () => {
     const state = { sessionId: 'S', messages: [modelMessage('one')], custom: { count: 1 } };
     expect(await inits((agent) => agent.chat(), { output: { sessionId: 'S', state } }, {})).toEqual([{}, { state }]);
   });
 
-  it('in its session after a first turn that failed, and never with a state made up from patches', async () => {
+  it('in its session after a failed first turn, and never with a state built from patches', async () => {
     const failed = { finishReason: 'failed', sessionId: 'S', error: { message: 'No.' } } as const;
     const sent = await inits((agent) => agent.chat(), { chunks: [rebase(1)], output: failed }, {});
     expect(sent).toEqual([{}, { sessionId: 'S' }]);
   });
 
-  it('as it began after a first turn of which nothing came back', async () => {
+  it('as it began after a first turn without an output', async () => {
     const lost = { chunks: [rebase(1)], throws: new TypeError('terminated') };
     expect(await inits((agent) => agent.chat({ sessionId: 'S' }), lost, {})).toEqual([
       { sessionId: 'S' },
@@ -267,7 +267,7 @@ describe('a turn that fails', () => {
     output: { snapshotId: 's1', sessionId: 'S', message: modelMessage('one') },
   };
 
-  it('leaves messages, artifacts and state as they were before it', async () => {
+  it('restores messages, artifacts and state from before it', async () => {
     const { agent } = chatOver(good, {
       chunks: [rebase(7)],
       // The runtime repeats the last good message in the output of a failed turn.
@@ -287,7 +287,7 @@ describe('a turn that fails', () => {
     expect(chat.messages.map(({ content }) => content[0]?.text)).toEqual(['go', 'one']);
   });
 
-  it('takes over the last good state that an agent without a store answers', async () => {
+  it('uses the last good state that an agent without a store returns', async () => {
     const state = { custom: { count: 1 }, messages: [modelMessage('one')] };
     const { agent } = chatOver({
       chunks: [rebase(7)],
@@ -299,7 +299,7 @@ describe('a turn that fails', () => {
     expect(chat.messages).toEqual(state.messages);
   });
 
-  it('tells what the transport threw: a GenkitError by its status, anything else as INTERNAL', async () => {
+  it('reports the error of the transport: a GenkitError by its status, anything else as INTERNAL', async () => {
     const detail = { limit: 3 };
     const thrown = new GenkitError({ status: 'RESOURCE_EXHAUSTED', message: 'Enough.', detail });
     const { agent } = chatOver(
@@ -319,7 +319,7 @@ describe('a turn that fails', () => {
     expect(chat.messages).toEqual([]);
   });
 
-  it('hands out all chunks that arrived before it, and then none of them counts', async () => {
+  it('yields all chunks that arrived before it, and then reverts their changes', async () => {
     const counts = Array.from({ length: 50 }, (_, n) => n);
     const { agent } = chatOver(good, { chunks: counts.map(rebase), throws: new TypeError('terminated') });
     const chat = agent.chat();
@@ -340,7 +340,7 @@ describe('a turn that fails', () => {
 });
 
 describe('a change of the custom state', () => {
-  it('that does not fit is told as DATA_LOSS, keeps the state before it, and the chat goes on', async () => {
+  it('that does not apply is DATA_LOSS, keeps the state before it, and the chat continues', async () => {
     const misfit: AgentStreamChunk = { customPatch: [{ op: 'replace', path: '/none/such', value: 1 }] };
     const { agent, transport } = chatOver(
       { chunks: [rebase(1), misfit, rebase(9)], output: { snapshotId: 's1', message: modelMessage('done') } },
@@ -355,7 +355,7 @@ describe('a change of the custom state', () => {
     expect(transport.calls[1]?.init).toEqual({ snapshotId: 's1' });
   });
 
-  it('that empties it arrives, although JSON has no undefined', async () => {
+  it('that removes it arrives, although JSON has no undefined', async () => {
     const emptied = JSON.parse('{"customPatch":[{"op":"replace","path":""}]}') as AgentStreamChunk;
     const { agent } = chatOver({ chunks: [rebase(1), emptied], output: { snapshotId: 's1' } });
     const chat = agent.chat();
@@ -363,7 +363,7 @@ describe('a change of the custom state', () => {
     expect(chat.state).toBeUndefined();
   });
 
-  it('makes a new object each time', async () => {
+  it('creates a new object each time', async () => {
     const add: AgentStreamChunk = { customPatch: [{ op: 'replace', path: '/count', value: 2 }] };
     const { agent } = chatOver({ chunks: [rebase(1), add], output: { snapshotId: 's1' } });
     const states: unknown[] = [];
@@ -384,7 +384,7 @@ describe('aborting', () => {
     expect(transport.calls).toEqual([]);
   });
 
-  it('a turn ends it as aborted and takes its message back', async () => {
+  it('a turn ends it as aborted and removes its message', async () => {
     const { agent, transport } = chatOver({ chunks: [rebase(1), text('a')], until: new Promise(() => {}) }, {});
     const chat = agent.chat();
     const turn = chat.sendStream('go');
@@ -438,7 +438,7 @@ describe('an interrupt', () => {
 });
 
 describe('loading', () => {
-  it('a chat that is not there is NOT_FOUND', async () => {
+  it('a chat that does not exist is NOT_FOUND', async () => {
     const { agent } = chatOver();
     expect(await agent.getSnapshot('nowhere')).toBeUndefined();
     expect(await refusal(agent.loadChat({ sessionId: 'nowhere' }))).toMatchObject({ status: 'NOT_FOUND' });
@@ -462,7 +462,7 @@ describe('loading', () => {
 });
 
 describe('an AgentError', () => {
-  it('is recognised across two copies of the package', async () => {
+  it('is recognized across two copies of the package', async () => {
     const copy: string = '../../../src/client/errors.ts?copy';
     const other = (await import(copy)) as { AgentError: typeof AgentError };
     const error = new other.AgentError({ status: 'ABORTED', message: 'Elsewhere.' });
@@ -472,7 +472,7 @@ describe('an AgentError', () => {
     expect(AgentError.isInstance(undefined)).toBe(false);
   });
 
-  it('has an empty response where no turn belongs to it', () => {
+  it('has an empty response without a turn', () => {
     const error = new AgentError({ status: 'UNAVAILABLE', message: 'No server.' });
     expect(error.response).toMatchObject({
       finishReason: 'failed',

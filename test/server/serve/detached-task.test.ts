@@ -1,4 +1,4 @@
-/** Waiting for what goes on in the background. */
+/** Waiting for background runs. */
 import type { SessionSnapshot } from 'genkit/beta/client';
 import type { DetachedTask } from 'genkitx-agents/client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -60,7 +60,7 @@ describe('a detached task', () => {
     expect(await task.wait()).toMatchObject({ status });
   });
 
-  it('wait gives up after its time, also while a read hangs', async () => {
+  it('wait times out, also while a read hangs', async () => {
     transport.snapshots = [snapshot('pending')];
     const late = statusOf(task.wait({ intervalMs: 100, timeoutMs: 250 }));
     await vi.advanceTimersByTimeAsync(250);
@@ -71,7 +71,7 @@ describe('a detached task', () => {
     expect(await hanging).toBe('DEADLINE_EXCEEDED');
   });
 
-  it('wait gives up when its caller does', async () => {
+  it('wait ends when its caller aborts', async () => {
     transport.snapshots = [snapshot('pending')];
     const controller = new AbortController();
     const waiting = statusOf(task.wait({ abortSignal: controller.signal }));
@@ -94,7 +94,7 @@ describe('a detached task', () => {
     expect(await statusOf(task.wait())).toBe('NOT_FOUND');
   });
 
-  it('abort answers the status before it, within its limits', async () => {
+  it('abort returns the earlier status, within its limits', async () => {
     expect(await task.abort()).toBe('pending');
     transport.abort = () => new Promise(() => {});
     for (const options of [{ timeoutMs: 2 ** 31 }, { intervalMs: 2 ** 31 }, { timeoutMs: Number.NaN }]) {

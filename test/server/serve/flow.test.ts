@@ -45,7 +45,7 @@ describe.each([
     expect(await client.runFlow({ url: `${base}/count`, input: 3 })).toBe('counted to 3');
   });
 
-  it('runs a flow that answers nothing, with the headers it is given', async () => {
+  it('runs a flow that returns undefined, with the given headers', async () => {
     expect(await client.runFlow({ url: `${base}/nothing`, input: { a: 1 }, headers: { 'x-a': 'b' } })).toBeUndefined();
     expect(received.at(-1)).toEqual({ a: 1 });
   });
@@ -67,7 +67,7 @@ describe.each([
   });
 });
 
-describe('what goes wrong', () => {
+describe('an error', () => {
   const url = () => `${base}/count`;
 
   it('is an AgentError', async () => {
@@ -78,7 +78,7 @@ describe('what goes wrong', () => {
     await expect(ours.runFlow({ url: 'http://127.0.0.1:9/' })).rejects.toMatchObject({ status: 'UNAVAILABLE' });
   });
 
-  it('is told by the output and by the stream', async () => {
+  it('is thrown by the output and by the stream', async () => {
     const failed = ours.streamFlow({ url: url(), input: -1 });
     await expect(failed.output).rejects.toMatchObject({ status: 'INTERNAL' });
     await expect(collect(failed.stream)).rejects.toMatchObject({ status: 'INTERNAL' });
@@ -94,7 +94,7 @@ describe('what goes wrong', () => {
   });
 });
 
-it('has types that take the place of Genkit’s', () => {
+it('has types that can replace Genkit’s', () => {
   expectTypeOf<typeof ours.runFlow<string>>().toExtend<typeof genkits.runFlow<string>>();
   expectTypeOf<typeof ours.streamFlow<string, number>>().toExtend<typeof genkits.streamFlow<string, number>>();
 });

@@ -61,7 +61,7 @@ describe.each(pairings)('$name', ({ parent, child }) => {
       ?.messages.at(-1)
       ?.content.map(({ toolResponse }) => toolResponse?.output);
 
-  it('the model is told of the agents, and gets the reply of the one it asks', async () => {
+  it('the model gets a list of the agents, and the reply of the one that it calls', async () => {
     const { model, worker, boss } = setUp();
     model.reply([delegate('researcher', 'Look up the moon.')]);
     const chat = boss({ agents: ['researcher', 'writer'] }).chat();
@@ -69,7 +69,7 @@ describe.each(pairings)('$name', ({ parent, child }) => {
     expect(JSON.stringify(model.requests[0]?.messages)).toContain('delegate_to_researcher: Looks things up.');
     expect(worker.requests[0]?.messages.at(-1)?.content).toMatchObject([{ text: 'Look up the moon.' }]);
     expect(toldBy(model.requests)).toEqual([{ response: 'Found it.' }]);
-    // The conversation goes on, and is told of them once.
+    // The conversation continues, and has the list once.
     expect((await chat.send('And again.')).text).toBe('Done.');
     expect(JSON.stringify(model.requests.at(-1)?.messages).split('<sub-agents>')).toHaveLength(2);
     expect(chat.messages.filter(({ role }) => role === 'user')).toHaveLength(2);
@@ -88,7 +88,7 @@ describe.each(pairings)('$name', ({ parent, child }) => {
     expect(toldBy(model.requests)).toEqual([{ response: 'Found it.' }, { response: 'Found it.' }]);
   });
 
-  it('an agent without a store is given the history', async () => {
+  it('an agent without a store gets the history', async () => {
     const { model, worker, boss } = setUp();
     model.reply([delegate('forgetful', 'And now?')]);
     await boss({ agents: ['forgetful'], historyLength: 4 })
@@ -98,7 +98,7 @@ describe.each(pairings)('$name', ({ parent, child }) => {
     expect(texts).toEqual(['We talked of the moon.', 'And now?']);
   });
 
-  it('artifacts of the one asked become the session’s', async () => {
+  it('artifacts of the called agent become the session’s', async () => {
     const { model, boss } = setUp();
     model.reply([delegate('writer', 'the moon')]);
     const chat = boss({ agents: ['writer'] }).chat();
@@ -109,7 +109,7 @@ describe.each(pairings)('$name', ({ parent, child }) => {
     expect(chat.artifacts).toMatchObject([{ name: told?.artifacts[0]?.name, parts: [{ text: 'On the moon' }] }]);
   });
 
-  it('an interrupt and a failure of the one asked are told to the model, and end nothing', async () => {
+  it('an interrupt and a failure of the called agent are reported to the model, and end nothing', async () => {
     const { model, worker, boss } = setUp();
     worker.reply([{ toolRequest: { name: 'ask', ref: 'q', input: {} } }], () => {
       throw new Error('boom');
@@ -127,7 +127,7 @@ describe.each(pairings)('$name', ({ parent, child }) => {
     expect(told).toContain("Error calling agent 'researcher'");
   });
 
-  it('no further than the limit', async () => {
+  it('no deeper than the limit', async () => {
     const { model, worker, boss } = setUp();
     model.reply([delegate('researcher', 'One.')], [delegate('researcher', 'Two.')]);
     await boss({ agents: ['researcher'], maxDelegations: 1 })

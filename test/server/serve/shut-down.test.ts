@@ -7,7 +7,7 @@ import { deferred } from '../../agent/support/helpers.ts';
 import { scriptedModel } from '../../support/scripted-model.ts';
 import { ourServers } from '../support/http.ts';
 
-/** An agent whose model says two words, and then nothing until it is stopped. */
+/** An agent whose model streams two words, then waits until it is stopped. */
 function halting() {
   const ai = genkit({});
   const store = new InMemorySessionStore();
@@ -56,7 +56,7 @@ describe.each(ourServers)('a server that is shut down ($name)', ({ serve }) => {
     expect(kept?.state?.messages?.map(({ content }) => content[0]?.text)).toEqual(['Tell me.', 'Once upon']);
   });
 
-  test('refuses what is asked after that with UNAVAILABLE', async () => {
+  test('refuses later requests with UNAVAILABLE', async () => {
     const { agent } = halting();
     const running = await serve([agent], { anonymous: true, stopSignal: AbortSignal.abort() });
     onTestFinished(running.stop);
@@ -68,7 +68,7 @@ describe.each(ourServers)('a server that is shut down ($name)', ({ serve }) => {
   });
 });
 
-test('what is no signal is refused as the option stopSignal', () => {
+test('a stopSignal that is not a signal is refused', () => {
   const { agent } = halting();
   const options = { anonymous: true, stopSignal: 'soon' as unknown as AbortSignal };
   expect(() => agentRouter([agent], options)).toThrow('stopSignal must be an AbortSignal');

@@ -1,4 +1,4 @@
-/** The types fit those of the neighbours: Genkit's client, Genkit's agents, Express. */
+/** The types fit those of Genkit's client, Genkit's agents and Express. */
 import type { RequestHandler } from 'express';
 import type { GenerationUsage } from 'genkit';
 import type { Agent as GenkitAgent, GenkitBeta } from 'genkit/beta';
@@ -25,7 +25,7 @@ describe('types', () => {
     expectTypeOf<theirs.RemoteAgentOptions>().toExtend<ours.RemoteAgentOptions>();
   });
 
-  it('of what travels are Genkit’s, both ways', () => {
+  it('of the wire format are Genkit’s, both ways', () => {
     expectTypeOf<ours.Part>().toExtend<theirs.Part>();
     expectTypeOf<theirs.Part>().toExtend<ours.Part>();
     expectTypeOf<ours.ToolRequestPart>().toExtend<theirs.ToolRequestPart>();
@@ -48,7 +48,7 @@ describe('types', () => {
     expectTypeOf<ours.SessionSnapshot<State>>().toExtend<theirs.SessionSnapshot<State>>();
     expectTypeOf<theirs.SessionSnapshot<State>>().toExtend<ours.SessionSnapshot<State>>();
     expectTypeOf<number>().not.toExtend<ours.Part>();
-    // As far as one can see from outside: a member that is missing here is one that callers can't set, or don't see.
+    // A member that is missing here is one that callers can't set, or don't see.
     expectTypeOf<keyof ours.AgentStreamChunk>().toEqualTypeOf<keyof theirs.AgentStreamChunk>();
     expectTypeOf<keyof ours.AgentInput>().toEqualTypeOf<keyof theirs.AgentInput>();
     expectTypeOf<keyof ours.AgentInit>().toEqualTypeOf<keyof theirs.AgentInit>();

@@ -26,7 +26,7 @@ function post(url: string, body: unknown, headers: Record<string, string> = {}, 
 const resume = (url: string, id: string, headers: Record<string, string> = {}) =>
   post(url, {}, { [STREAM_ID]: id, ...headers });
 
-/** Starts a turn, and goes away when its head has come. */
+/** Starts a turn, and disconnects when its head has arrived. */
 async function startAndLeave(url: string, headers: Record<string, string> = {}): Promise<string> {
   const controller = new AbortController();
   const response = await post(url, { data: hello }, headers, controller.signal);
@@ -34,7 +34,7 @@ async function startAndLeave(url: string, headers: Record<string, string> = {}):
   return response.headers.get(STREAM_ID)!;
 }
 
-/** Users by their names, with a token that is new each time they ask. */
+/** Users by their names, with a new token for each request. */
 let issued = 0;
 const users: AgentServerOptions['context'] = ({ headers }) => {
   issued += 1;
@@ -61,7 +61,7 @@ describe.each(ourServers)('a kept stream over $name', ({ serve }) => {
     running = undefined;
   });
 
-  it('is read from its beginning to its end by two clients at a time, and by one that comes when it is over', async () => {
+  it('is read from its beginning to its end by two clients at a time, and by one that connects after its end', async () => {
     const { agent, mayEnd } = twoThenThree();
     const url = await start(agent);
     const first = await post(url, { data: hello });
@@ -102,14 +102,14 @@ describe.each(ourServers)('a kept stream over $name', ({ serve }) => {
     );
     expect(new Set(aborts.map(String)).size).toBe(1);
     expect(aborts[0]![0]).toBe(404);
-    // Ada has another token by now, and is still Ada.
+    // Ada has another token, and is still the owner.
     const again = await resume(url, id, { authorization: 'ada' });
     mayEnd.open();
     expect(await again.text()).toBe(await mine.text());
     expect(agent.runs).toHaveLength(1);
   });
 
-  it('asks who it is for before anything else', async () => {
+  it('authenticates the caller before anything else', async () => {
     const { agent, mayEnd } = twoThenThree();
     const url = await start(agent, {
       context: ({ headers }) => {
@@ -126,7 +126,7 @@ describe.each(ourServers)('a kept stream over $name', ({ serve }) => {
     expect(await (await resume(url, id, { authorization: 'x' })).text()).toContain('"result"');
   });
 
-  it('has its turn aborted when its last client has been away for the grace time', async () => {
+  it('has its turn aborted when its last client was disconnected for the grace time', async () => {
     const { agent, stopped } = twoThenThree();
     const url = await start(agent, { reconnectWithinMs: 20 });
     await startAndLeave(url);
@@ -164,7 +164,7 @@ describe.each(ourServers)('a kept stream over $name', ({ serve }) => {
     expect((await chat.send('again')).text).toBe('#2 You said: again');
   });
 
-  it('is of a session that has nothing of a turn whose client stayed away, and all of one whose client came back', async () => {
+  it('has its turn saved if its client reconnected in time, and not otherwise', async () => {
     const { agents, controls } = makeAgents(makers[1]!);
     const options = { anonymous: true, streamManager: new InMemoryStreamManager(), reconnectWithinMs: 20 };
     running = await serve(agents, options);
@@ -185,7 +185,7 @@ describe.each(ourServers)('a kept stream over $name', ({ serve }) => {
     expect((await agent.getSnapshot({ sessionId: 'back' }))?.status).toBe('completed');
   });
 
-  it('shows its id though the turn has nothing to say yet; what is refused at once still says so by its status', async () => {
+  it('sends its id before the first chunk; a request that is refused at once still has its HTTP status', async () => {
     const mayEnd = gate();
     const silent = stubAgent('a', () => mayEnd.opened.then(() => done));
     const url = await start(silent);
@@ -200,7 +200,7 @@ describe.each(ourServers)('a kept stream over $name', ({ serve }) => {
     expect((await post(refusing, { data: hello })).status).toBe(429);
   });
 
-  it('is not kept for a client that goes away before it knows the id: its turn is aborted', async () => {
+  it('is not kept for a client that disconnects before it has the id: its turn is aborted', async () => {
     const [started, stopped] = [gate(), gate()];
     const agent = stubAgent('a', async (_, { abortSignal }) => {
       abortSignal.addEventListener('abort', stopped.open);
@@ -217,7 +217,7 @@ describe.each(ourServers)('a kept stream over $name', ({ serve }) => {
     expect(await gone).toBe('gone');
   });
 
-  it('is asked for in vain where none are kept, and never runs the turn again', async () => {
+  it('is requested without success where none are kept, and never runs the turn again', async () => {
     const { agent } = twoThenThree();
     const url = await start(agent, { streamManager: undefined, reconnectWithinMs: undefined });
     expect((await resume(url, globalThis.crypto.randomUUID())).status).toBe(204);
@@ -225,7 +225,7 @@ describe.each(ourServers)('a kept stream over $name', ({ serve }) => {
     expect(agent.runs).toEqual([]);
   });
 
-  it('is gone when its time is over', async () => {
+  it('is removed when it has expired', async () => {
     const agent = stubAgent('a', (_, { onChunk }) => {
       onChunk?.(1);
       return done;
@@ -233,7 +233,7 @@ describe.each(ourServers)('a kept stream over $name', ({ serve }) => {
     const url = await start(agent, { streamManager: new InMemoryStreamManager({ ttlSeconds: -1 }) });
     const first = await post(url, { data: hello });
     await first.text();
-    // The manager looks what is over when it opens the next.
+    // The manager removes expired streams when it opens the next.
     await (await post(url, { data: hello })).text();
     expect((await resume(url, first.headers.get(STREAM_ID)!)).status).toBe(204);
   });

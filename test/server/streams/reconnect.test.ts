@@ -56,7 +56,7 @@ describe.each(servers)('over $name', ({ serve }) => {
     await running?.stop();
   });
 
-  it('HTTP: a connection cut after any byte of the answer loses no chunk and doubles none', async () => {
+  it('HTTP: a connection cut after any byte of the answer loses and repeats no chunk', async () => {
     const agent = speaker();
     const { proxy, remote } = await start(agent);
     proxy.cutAfter(Infinity);
@@ -76,7 +76,7 @@ describe.each(servers)('over $name', ({ serve }) => {
         expect(seen).toEqual(texts);
         outcomes.whole += 1;
       } catch (error) {
-        // Cut in the head of the answer: the client does not know by which id to come back.
+        // Cut in the head of the answer: the client has no id to reconnect with.
         expect(AgentError.isInstance(error) && error.status, `cut after ${cut} bytes, saw ${seen.length}`).toBe(
           'UNAVAILABLE',
         );
@@ -89,7 +89,7 @@ describe.each(servers)('over $name', ({ serve }) => {
     expect(outcomes.refused).toBeLessThan(500);
   });
 
-  it('a turn goes on while its client is away, and the client gets what came meanwhile and what comes later', async () => {
+  it('a turn continues while its client is disconnected, and the client gets all chunks after it reconnects', async () => {
     const steps = [gate(), gate(), gate()];
     const agent = stubAgent('a', async (_, { onChunk }) => {
       onChunk?.(chunkOf('one'));
@@ -118,7 +118,7 @@ describe.each(servers)('over $name', ({ serve }) => {
     expect(agent.runs).toHaveLength(1);
   });
 
-  it('a turn goes on when its headers can not be made while the client is away', async () => {
+  it('a turn continues when its headers cannot be created during a reconnect', async () => {
     const mayEnd = gate();
     const agent = stubAgent('a', async (_, { onChunk }) => {
       onChunk?.(chunkOf('one'));

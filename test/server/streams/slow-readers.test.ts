@@ -1,4 +1,4 @@
-/** Clients that ask for streams and do not read them, and servers whose frames never end. */
+/** Clients that request streams and do not read them, and servers whose frames never end. */
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
@@ -23,7 +23,7 @@ const request = (body: unknown = { data: hello }, headers: Record<string, string
     body: JSON.stringify(body),
   });
 
-/** An agent that talks until it is stopped. `onSend` and `onStop` are told which run it is. */
+/** An agent that streams until it is stopped. `onSend` and `onStop` get the number of the run. */
 function endlessAgent({
   onSend = () => {},
   onStop = () => {},
@@ -56,7 +56,7 @@ describe('slow readers: agentHandler', () => {
         if (!agent.runs[run]!.options.abortSignal.aborted) {
           unread.set(run, (unread.get(run) ?? 0) + frame);
         }
-        // A client that was ended for this frame holds nothing any more.
+        // A client that was ended for this frame has no backlog.
         for (const [each] of unread) if (agent.runs[each]!.options.abortSignal.aborted) unread.delete(each);
         most = Math.max(most, held());
       },
@@ -100,7 +100,7 @@ describe('slow readers: agentHandler', () => {
     await stuck.cancel();
   });
 
-  it('clients that take nothing are ended before a client that has just taken something, though it has more to read', async () => {
+  it('clients that read nothing are ended before a client that has just read, though it has a longer backlog', async () => {
     let now = 0;
     vi.spyOn(performance, 'now').mockImplementation(() => now);
     onTestFinished(() => void vi.restoreAllMocks());
@@ -125,7 +125,7 @@ describe('slow readers: agentHandler', () => {
     await another.body?.cancel();
   });
 
-  it('a client whose stream is kept is cut off, its turn goes on, and it gets all of it when it comes back', async () => {
+  it('a client whose stream is kept is disconnected, its turn continues, and it gets all of it when it reconnects', async () => {
     const mayEnd = gate();
     const talker = (name: string, count: number) => {
       const written = gate();
@@ -163,7 +163,7 @@ describe('slow readers: agentHandler', () => {
     await other.body?.cancel();
   });
 
-  it('by default, 60 clients that ask for 20 MB each and stop reading leave at most 17 million characters unread', async () => {
+  it('by default, 60 clients that request 20 MB each and stop reading leave at most 17 million characters unread', async () => {
     const CLIENTS = 60;
     const big = 'x'.repeat(100_000);
     const held = new Map<number, number>();
@@ -222,7 +222,7 @@ describe('slow readers: agentHandler', () => {
     expect(texts.filter((text) => text.length > 900_000)).toHaveLength(3);
   });
 
-  it('turns that fail before their first chunk leave nothing behind, so that a slow client of another turn is not ended', async () => {
+  it('turns that fail before their first chunk leave no backlog, so that a slow client of another turn is not ended', async () => {
     const failing = stubAgent('b', () => {
       throw new Error('broken');
     });
@@ -243,7 +243,7 @@ describe('slow readers: agentHandler', () => {
     expect(await answer.text()).toBe(framesOf(KILO, KILO) + resultFrame(done));
   });
 
-  it('a client that takes nothing for readTimeoutMs is cut off', async () => {
+  it('a client that reads nothing for readTimeoutMs is disconnected', async () => {
     const stopped = gate();
     const agent = endlessAgent({ onStop: stopped.open });
     const handler = agentHandler([agent], { anonymous: true, readTimeoutMs: 20 });
@@ -254,7 +254,7 @@ describe('slow readers: agentHandler', () => {
 });
 
 describe('slow readers: agentRouter', () => {
-  /** A server of the agent, and clients that ask it and read nothing. */
+  /** A server of the agent, and clients that send requests and read nothing. */
   async function serve(agent: ReturnType<typeof stubAgent>, options: Partial<AgentServerOptions>) {
     const router = agentRouter([agent], { anonymous: true, ...options });
     const responses: ServerResponse[] = [];
@@ -303,7 +303,7 @@ describe('slow readers: agentRouter', () => {
     const sockets = Array.from({ length: CLIENTS }, () => ask('text/event-stream'));
     await stopped.opened;
     expect(buffered).toBeLessThan(300_000);
-    // What is read late ends with the error.
+    // A late read ends with the error.
     let text = '';
     sockets[0]!.on('data', (data) => {
       text = (text + data.toString()).slice(-1000);
@@ -329,7 +329,7 @@ describe('slow readers: agentRouter', () => {
 describe('slow readers: servers whose frames never end', () => {
   const MEGA = 1_048_576;
 
-  /** Answers with the same piece for ever, and counts what is taken. */
+  /** Answers with the same part forever, and counts the bytes that are read. */
   function endlessServer(type: string, piece: string) {
     const bytes = new TextEncoder().encode(piece);
     const seen = { taken: 0, requests: 0, cancelled: false };
@@ -370,14 +370,14 @@ describe('slow readers: servers whose frames never end', () => {
     }
   });
 
-  it('a snapshot without end is taken no further than the limit', async () => {
+  it('an endless snapshot is read only up to the limit', async () => {
     const server = endlessServer('application/json', ' '.repeat(MEGA));
     const agent = remoteAgent({ url: 'http://agents.test/a', fetch: server.fetch, maxFrameChars: MEGA });
     await expect(agent.getSnapshot('s')).rejects.toMatchObject({ status: 'RESOURCE_EXHAUSTED' });
     expect(server.seen.taken).toBe(2 * MEGA);
   });
 
-  it('a limit that is none is refused', () => {
+  it('an invalid limit is refused', () => {
     expect(() => remoteAgent({ url: 'http://agents.test/a', maxFrameChars: 0 })).toThrow('maxFrameChars');
   });
 });

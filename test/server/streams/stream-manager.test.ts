@@ -1,4 +1,4 @@
-/** What the server asks of a stream manager, and what is left of a stream when it is over. */
+/** The server's calls of a stream manager, and the rest of a stream after its end. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { InMemoryStreamManager, StreamNotFoundError, type StreamManager } from 'genkit/beta';
@@ -13,7 +13,7 @@ import { done, hello } from '../support/stub-server.ts';
 
 const errorLog = catchErrorLog();
 
-describe('a stream manager that takes its time', () => {
+describe('a slow stream manager', () => {
   const request = (body: unknown, headers: Record<string, string> = {}) =>
     new Request('http://agents.test/a', {
       method: 'POST',
@@ -32,7 +32,7 @@ describe('a stream manager that takes its time', () => {
     });
   const numbers = Array.from({ length: 100 }, (_, n) => n);
 
-  it('gets every frame in order, in fewer writes, and is unsubscribed from when the stream is over', async () => {
+  it('gets every frame in order, in fewer writes, and is unsubscribed from at the end of the stream', async () => {
     const manager = new SlowManager();
     const handler = agentHandler([talker(100)], { anonymous: true, streamManager: manager });
     const first = await handler(request({ data: hello }));
@@ -45,7 +45,7 @@ describe('a stream manager that takes its time', () => {
     expect(manager.subscribers).toBe(0);
   });
 
-  it('is unsubscribed from when the reader goes away', async () => {
+  it('is unsubscribed from when the reader disconnects', async () => {
     const manager = new SlowManager();
     const { agent, mayEnd } = twoThenThree();
     const handler = agentHandler([agent], { anonymous: true, streamManager: manager });
@@ -58,7 +58,7 @@ describe('a stream manager that takes its time', () => {
     expect(await first.text()).toContain('"result"');
   });
 
-  it('that can not open a stream costs only the coming back: the turn runs, and ends with its connection', async () => {
+  it('that cannot open a stream prevents only reconnects: the turn runs, and ends with its connection', async () => {
     const manager = new SlowManager();
     manager.fails = 'open';
     const { agent } = twoThenThree();
@@ -68,7 +68,7 @@ describe('a stream manager that takes its time', () => {
     expect(agent.runs[0]?.options.abortSignal.aborted).toBe(true);
   });
 
-  it('that never opens a stream is 503 within timeoutMs, nothing runs, and what opens late is closed', async () => {
+  it('that never opens a stream is 503 within timeoutMs, nothing runs, and a stream that opens late is closed', async () => {
     const inner = new InMemoryStreamManager();
     const [mayOpen, closed] = [gate(), gate()];
     const streamManager: StreamManager = {
@@ -90,7 +90,7 @@ describe('a stream manager that takes its time', () => {
     await closed.opened;
   });
 
-  it('that never subscribes is 503 within timeoutMs, and who subscribes late is unsubscribed', async () => {
+  it('that never subscribes is 503 within timeoutMs, and a late subscription is ended', async () => {
     const [mayAnswer, unsubscribed] = [gate(), gate()];
     const streamManager: StreamManager = {
       open: () => Promise.reject(new Error('not asked')),
@@ -106,7 +106,7 @@ describe('a stream manager that takes its time', () => {
     await unsubscribed.opened;
   });
 
-  it('that takes no write loses the stream when it is too far behind, and not the turn', async () => {
+  it('that accepts no write loses the stream when it is too far behind, and not the turn', async () => {
     const inner = new InMemoryStreamManager();
     const lost = gate();
     const streamManager: StreamManager = {
@@ -140,7 +140,7 @@ describe('a stream manager that takes its time', () => {
     expect(lost).not.toContain('"result"');
   });
 
-  it('that knows no such stream is answered with 204, that breaks with 500, and neither shows its inside', async () => {
+  it('that has no such stream is answered with 204, one that throws with 500, and neither shows internals', async () => {
     const manager: StreamManager = {
       open: () => Promise.reject(new Error('no')),
       subscribe: () => Promise.reject(new StreamNotFoundError('Stream x not found.')),
@@ -155,7 +155,7 @@ describe('a stream manager that takes its time', () => {
     expect(errorLog()).toContain('10.0.0.7');
   });
 
-  it('that several servers share leads a client back on any of them', async () => {
+  it('that several servers share lets a client reconnect to any of them', async () => {
     const manager = new SlowManager();
     const { agent, mayEnd } = twoThenThree();
     const options = { anonymous: true, streamManager: manager, reconnectWithinMs: false } as const;
@@ -168,7 +168,7 @@ describe('a stream manager that takes its time', () => {
     expect(agent.runs).toHaveLength(1);
   });
 
-  it('leaves no timer and no subscriber, whatever its clients did', async () => {
+  it('leaves no timer and no subscriber, whatever its clients do', async () => {
     const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
     const manager = new SlowManager();
     const handler = agentHandler([talker(30)], { anonymous: true, streamManager: manager, reconnectWithinMs: HOUR });
@@ -180,15 +180,15 @@ describe('a stream manager that takes its time', () => {
       const second = await handler(request({}, { [STREAM_ID]: id }));
       await (n % 3 === 0 ? second.body?.cancel() : second.text());
     }
-    // Those before are others', and may be over by now.
+    // Earlier ones belong to other tests.
     await vi.waitFor(() => expect(timers()).toBeLessThanOrEqual(before));
     await vi.waitFor(() => expect(manager.subscribers).toBe(0));
   });
 
-  it('holds what was streamed, the server nothing of it when the turn is over', async () => {
+  it('holds the streamed frames; the server holds none of them after the turn', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
-    // One that forgets, so that what is left is the server's.
+    // A manager that keeps nothing, so that only the server's memory is measured.
     const manager: StreamManager = {
       open: async () => ({ write: async () => {}, done: async () => {}, error: async () => {} }),
       subscribe: () => Promise.reject(new StreamNotFoundError('none')),

@@ -47,13 +47,13 @@ describe('the connected clients', () => {
 });
 
 describe('the owner of a stream', () => {
-  it('is the same whatever the order of the context’s members, and through a refreshed token', () => {
+  it('is the same for any order of the context’s members, and for a refreshed token', () => {
     const token = (iat: number) => ({ sub: 'ada', iat, exp: iat + 1, firebase: { tenant: 't' } });
     const first = describeOwner({ auth: { uid: 'ada', rawToken: '1', token: token(1) }, app: undefined });
     expect(describeOwner({ auth: { token: token(2), rawToken: '2', uid: 'ada' } })).toBe(first);
   });
 
-  it('is another for each other user, tenant and shape', () => {
+  it('differs for each user, tenant and shape', () => {
     const contexts = [
       {},
       { auth: {} },
@@ -70,7 +70,7 @@ describe('the owner of a stream', () => {
     expect(new Set(contexts.map((context) => describeOwner(context as never))).size).toBe(contexts.length);
   });
 
-  it('is not made up of what JSON does not show', () => {
+  it('is refused for values that JSON does not distinguish', () => {
     class User {
       readonly #uid = 'ada';
       get uid() {

@@ -9,14 +9,14 @@ import {
 } from 'genkit/beta';
 import { genkit, InMemorySessionStore } from 'genkitx-agents';
 
-/** Who made the agents. */
+/** The runtime of the agents. */
 export interface Maker {
   name: string;
   genkit: () => GenkitBeta;
   store: <State>() => SessionStore<State>;
   /** Its agents run turns in the background. */
   detaches: boolean;
-  /** Its agents stop when their caller goes away. */
+  /** Its agents stop when their caller disconnects. */
   stops: boolean;
 }
 
@@ -56,15 +56,15 @@ export function gate(): Gate {
   return { opened, open };
 }
 
-/** What the tests see and steer of the agents' inside. */
+/** The parts of the agents that the tests read and control. */
 interface Controls {
   /** Contexts of the turns, in order. */
   contexts: unknown[];
   /** Reached by a turn of the agent `slow`. */
   slowStarted: Gate;
-  /** Lets it go on. */
+  /** Lets it continue. */
   slowMayEnd: Gate;
-  /** Its signal has fired. */
+  /** Its signal was aborted. */
   slowStopped: Gate;
 }
 
@@ -74,7 +74,7 @@ export interface TestAgents {
 }
 
 /**
- * Offline model. A text that is a command does what it says; any other is answered by `#<n> You said: <text>`, n counting the user's
+ * Offline model. A text that is a command runs it; any other is answered by `#<n> You said: <text>`, n counting the user's
  * messages, in chunks of three characters.
  */
 function defineScriptedModel(ai: GenkitBeta): void {
@@ -124,7 +124,7 @@ export function makeAgents(maker: Maker): TestAgents {
       resumed ? `${action} approved by ${JSON.stringify(resumed)}` : interrupt({ why: 'dangerous' }),
   );
 
-  /** Counts up, tells so step by step, and says `done`; throws midway when told to. */
+  /** Counts up, streams each step, and replies `done`; throws midway on command. */
   const defineCounter = (name: string, store?: SessionStore<Counter>) =>
     ai.defineCustomAgent<Counter>(
       { name, stateSchema: counterSchema, store },

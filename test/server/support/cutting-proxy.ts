@@ -1,13 +1,13 @@
-/** A proxy of bytes that breaks a connection when it has carried so many of an answer. */
+/** A proxy that breaks a connection after a given number of bytes of an answer. */
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 export interface CuttingProxy {
   url: string;
-  /** The next connection to carry answers breaks after so many bytes of them, counted from now; later ones do not. */
+  /** The next connection with answers breaks after this number of their bytes, counted from now; later ones do not. */
   cutAfter(bytes: number): void;
-  /** Breaks all that are open. */
+  /** Breaks all open connections. */
   cut(): void;
-  /** How many bytes of answers were carried since {@link cutAfter}. */
+  /** The number of bytes of answers since {@link cutAfter}. */
   carried(): number;
   stop(): Promise<void>;
 }
@@ -36,7 +36,7 @@ export async function cuttingProxy(target: string): Promise<CuttingProxy> {
         client.write(bytes);
         return;
       }
-      // Closed in order, so that what was carried arrives.
+      // Closed in order, so that the bytes so far arrive.
       client.end(bytes.subarray(0, left));
       left = Infinity;
       upstream.destroy();

@@ -8,7 +8,7 @@ import type { Agent } from 'genkit/beta';
 import { agentHandler, agentRouter, type AgentServerOptions, type ServedAgents } from 'genkitx-agents/server';
 
 export interface Running {
-  /** Where the agents are: `<url>/<agent>`. */
+  /** The URL of the agents: `<url>/<agent>`. */
   url: string;
   stop: () => Promise<void>;
 }
@@ -64,7 +64,7 @@ function bytesOf(request: IncomingMessage): ReadableStream<Uint8Array> {
         try {
           controller.enqueue(chunk);
         } catch {
-          // Cancelled: the rest of the body is thrown away.
+          // Cancelled: the rest of the body is discarded.
         }
       });
       request.on('end', () => {
@@ -87,7 +87,7 @@ export async function serveByRouter(agents: ServedAgents, options: AgentServerOp
   return { ...running, url: `${running.url}/api` };
 }
 
-/** Genkit's own `expressHandler`, laid out as its documentation shows. */
+/** Genkit's own `expressHandler`, as in its documentation. */
 export async function serveByGenkit(
   agents: Record<string, Agent<never>>,
   options: Parameters<typeof expressHandler>[1] = {},

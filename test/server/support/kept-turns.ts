@@ -12,7 +12,7 @@ export const framesOf = (...messages: unknown[]) =>
 /** Its last frame. */
 export const resultFrame = (result: unknown) => `data: ${JSON.stringify({ result })}\n\n`;
 
-/** An agent that says 1, 2, waits, and says 3. */
+/** An agent that streams 1, 2, waits, and streams 3. */
 export function twoThenThree(): { agent: StubAgent; started: Gate; mayEnd: Gate; stopped: Gate } {
   const [started, mayEnd, stopped] = [gate(), gate(), gate()];
   const agent = stubAgent('a', async (_, { onChunk, abortSignal }) => {

@@ -1,4 +1,4 @@
-/** Catches what Genkit's logger is told, so that tests can look into it and their output stays readable. */
+/** Captures the output of Genkit's logger, so that tests can check it and their output stays readable. */
 import { inspect } from 'node:util';
 import { logger } from 'genkit/logging';
 import { afterEach, beforeEach } from 'vitest';

@@ -1,8 +1,8 @@
-/** A transport whose turns the test writes, and which remembers what it was asked. */
+/** A transport with scripted turns, which records its calls. */
 import type { AgentInit, AgentInput, AgentOutput, AgentStreamChunk, SessionSnapshot } from 'genkit/beta/client';
 import type { AgentTransport, TransportCall } from '../../../src/client/transport.ts';
 
-/** One turn: its chunks, then its output or what it throws. */
+/** One turn: its chunks, then its output or its error. */
 export interface Script {
   chunks?: AgentStreamChunk[];
   output?: AgentOutput;
@@ -12,7 +12,7 @@ export interface Script {
 }
 
 export interface ScriptedTransport extends AgentTransport {
-  /** What each turn was sent. */
+  /** The arguments of each turn. */
   readonly calls: { input: AgentInput; init: AgentInit; abortSignal: AbortSignal }[];
   /** Answers of `getSnapshot`, in order; the last one stays. */
   snapshots: (SessionSnapshot | undefined)[];

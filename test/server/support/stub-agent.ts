@@ -1,4 +1,4 @@
-/** An agent of which only the outside is real: the test says what running it does. */
+/** A stub with the interface of an agent: the test provides its run. */
 import { AgentInitSchema, AgentInputSchema } from 'genkit/beta';
 import { z } from 'genkit';
 import type { ServedAction, ServedAgent } from 'genkitx-agents/server';
@@ -6,7 +6,7 @@ import type { ServedAction, ServedAgent } from 'genkitx-agents/server';
 type Run = (input: unknown, options: Parameters<ServedAction['run']>[1]) => unknown;
 
 export interface StubAgent extends ServedAgent {
-  /** What every run was given, the companions' too. */
+  /** The arguments of every run, including those of the snapshot and abort actions. */
   readonly runs: { input: unknown; options: Parameters<ServedAction['run']>[1] }[];
 }
 

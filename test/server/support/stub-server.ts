@@ -5,7 +5,7 @@ import { stubAgent, type StubAgent } from './stub-agent.ts';
 
 /** The id of an error that the log has. */
 export const UUID = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/;
-/** What a turn is asked, and what the agent answers. */
+/** The input of a turn, and the agent's output. */
 export const hello = { message: { role: 'user', content: [{ text: 'hello' }] } };
 export const done = { finishReason: 'stop', message: { role: 'model', content: [{ text: 'hi' }] } };
 /** Headers that ask for a stream. */
@@ -42,9 +42,9 @@ export async function post(
   return read(await fetch(url, init));
 }
 
-/** A server of one agent, `a`, which is made anew for each test of the suite that asks for it. */
+/** A server of one agent, `a`, created for each test of the suite. */
 export class StubServer {
-  /** Answers {@link done}. */
+  /** Returns {@link done}. */
   agent: StubAgent = stubAgent('a', () => done);
   readonly #serve: (typeof ourServers)[number]['serve'];
   #running: Running | undefined;
@@ -60,7 +60,7 @@ export class StubServer {
     });
   }
 
-  /** Answers the agent's address. */
+  /** Returns the agent's address. */
   async start(options: AgentServerOptions = { anonymous: true }, served: StubAgent = this.agent): Promise<string> {
     this.#running = await this.#serve({ a: served }, options);
     return `${this.#running.url}/a`;

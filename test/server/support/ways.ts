@@ -17,10 +17,10 @@ export interface Way {
   /** The client is ours. */
   ours: boolean;
   overHttp: boolean;
-  /** Who goes away stops the run; Genkit's server does not notice. */
+  /** A client that disconnects stops the run; Genkit's server does not notice. */
   stopsRuns: boolean;
   /**
-   * The caller gets to know the status of any error. Genkit's client knows none but those in a stream, its server none of an error that
+   * The caller gets the status of any error. Genkit's client has only those in a stream, its server none of an error that
    * another copy of Genkit threw.
    */
   tellsStatus: boolean;

@@ -12,7 +12,7 @@ const SCRIPT = await childScript(new URL('./worker.ts', import.meta.url));
 const AN_HOUR = 3_600_000;
 const LONGEST_MS = scale(300_000, 3_600_000);
 
-/** Where the processes keep everything, seen from outside. */
+/** The medium of the processes. */
 export interface KilledMedium {
   readonly spec: MediumSpec;
   /** The values that are there in the clear, with the place. */
@@ -52,7 +52,7 @@ class Worker {
     return this.reports.filter((report) => report.kind === kind) as Extract<Report, { kind: K }>[];
   }
 
-  /** A run in the background waits for its model and is stored, or all turns are taken. */
+  /** A background run waits for its model and is stored, or all turns are done. */
   isDetached(store: SnapshotStore): Promise<void> {
     return this.#until(async () => {
       if (this.all('done').length > 0) return true;
@@ -79,7 +79,7 @@ class Worker {
   }
 }
 
-/** What must hold when the processes of redacting stores are killed, and when they write at once. */
+/** The tests of redacting stores whose processes are killed, or write at the same time. */
 export function redactsWhenKilled(name: string, make: () => Promise<KilledMedium>): void {
   const [turns, kills] = [scale(12, 200), scale(2, 12)];
   test(
@@ -102,7 +102,7 @@ export function redactsWhenKilled(name: string, make: () => Promise<KilledMedium
         if (holds) await worker.isDetached(store);
         else await worker.hasTaken(1 + random.below(Math.ceil((turns - done) / (kills + 1 - round))));
         await pause(random.below(50));
-        // While it works as well.
+        // Also while it works.
         if (holds) expect(await medium.find(FOUND)).toEqual([]);
         await worker.kill();
         expect(await medium.find(FOUND)).toEqual([]);
@@ -142,7 +142,7 @@ export function redactsWhenKilled(name: string, make: () => Promise<KilledMedium
     expect(new Set([...numbered].map((text) => text.split(' ')[1])).size).toBe(12);
     expect([...numbered].every((text) => /^plant-\d{4}-x \[PLANT_\d{1,2}\]$/.test(text))).toBe(true);
     expect(await medium.find(FOUND)).toEqual([]);
-    // The search sees what a store without redaction keeps.
+    // The search finds the values in a store without redaction.
     const plain = medium.open();
     const long = VALUES.map((value) => `${value} ${'word '.repeat(100)}`);
     const createdAt = new Date().toISOString();

@@ -1,15 +1,15 @@
-/** Where the processes keep everything. */
+/** The medium of the processes. */
 export type MediumSpec = { folder: string } | { project: string };
 
-/** What a process does. */
+/** The settings of a process. */
 export interface WorkerSpec {
   medium: MediumSpec;
-  /** How far its clock is ahead, in ms: to it the leases of those before have ended. */
+  /** How far its clock is ahead, in ms: for this process the leases of earlier ones have expired. */
   ahead: number;
   /** The first turn, and the one after the last. */
   from: number;
   to: number;
-  /** Planted in everything that it says. Default of its task: turns; with `numbers` it only saves the values in one session. */
+  /** Planted in all its texts. Default of its task: turns; with `numbers` it only saves the values in one session. */
   values: string[];
   task: 'turns' | 'numbers';
   /** Whether the first background run never ends and no turn follows it, so that the process is killed during it. */
@@ -18,9 +18,9 @@ export interface WorkerSpec {
 
 export type Report =
   | { kind: 'ready' }
-  /** So many turns are done, of this process and of those before. */
+  /** The number of turns done by this process and earlier ones. */
   | { kind: 'turns'; count: number }
-  /** What a tool got after its approval, or a model that was asked in the background. */
+  /** The input of a tool after its approval, or of a model in the background. */
   | { kind: 'seen'; by: 'approval' | 'detached'; text: string }
   | { kind: 'recovered'; outcomes: string[] }
   | { kind: 'numbered'; text: string }

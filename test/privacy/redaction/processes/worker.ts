@@ -136,7 +136,7 @@ async function call(agent: typeof shop, init: object, ...inputs: object[]) {
 
 const says = (text: string) => ({ message: { role: 'user' as const, content: [{ text: `${text} ${plant()}` }] } });
 
-/** Which of eight turns goes on in the background. */
+/** Which of eight turns continues in the background. */
 const DETACHED = 4;
 
 async function takeTurn(turn: number): Promise<void> {
