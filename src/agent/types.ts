@@ -113,7 +113,7 @@ export interface AgentStateOptions<State = unknown, User = unknown, App = unknow
    */
   onConflict?: OnConflict;
   /**
-   * How a turn that is aborted before it ends is handled. `'discard'`: nothing of it is saved, and the session stays as it was before.
+   * How a turn that is aborted before it ends is handled. `'discard'`: it is not saved, and the session does not change.
    * `'keep'`: the prompt, the tool calls and the model's text so far are saved as a snapshot with the status `aborted`, which the output names;
    * the conversation continues from it, and a turn without a message runs it again. Default: `'discard'`.
    */

@@ -65,7 +65,7 @@ export function stringifyJson(value: unknown): string {
 }
 
 /**
- * JSON text with sorted members: the same for equal values, whatever the order of their members.
+ * JSON text with sorted members: the same for equal values, in any order of their members.
  *
  * @param replace As in `JSON.stringify`.
  */
@@ -86,7 +86,7 @@ export function parseJson(text: string): Json {
   return JSON.parse(text) as Json;
 }
 
-/** Sets an own member whatever its key is: plain assignment would run the `__proto__` setter and miss a read-only inherited key. */
+/** Sets an own member of any key: plain assignment would run the `__proto__` setter and miss a read-only inherited key. */
 export function setMember(target: object, key: string, value: unknown): void {
   if (key in Object.prototype) {
     Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });

@@ -84,8 +84,8 @@ export class ChatChunks {
       this.#request(interrupt);
       const { id } = openCall(this.#calls, interrupt)!;
       if (waitsFor(interrupt) === 'output') continue;
-      const asked = { toolCallId: id, approvalId: id, approvalDescriptor: interrupt.question };
-      this.#write({ type: 'tool-approval-request', ...asked });
+      const approval = { toolCallId: id, approvalId: id, approvalDescriptor: interrupt.question };
+      this.#write({ type: 'tool-approval-request', ...approval });
     }
     this.#close();
     if (this.#step !== 'none') this.#write({ type: 'finish-step' });

@@ -65,10 +65,10 @@ export function useAgent<State = unknown, Node extends SnapshotNode = SnapshotNo
     live.options = { ...options, agent: remote ?? (agent as AgentAPI<State>) };
   });
   useEffect(() => live.open(), [live]);
-  const asked = useRef(snapshotId);
+  const shownId = useRef(snapshotId);
   useEffect(() => {
-    if (asked.current !== snapshotId) void live.goTo(snapshotId);
-    asked.current = snapshotId;
+    if (shownId.current !== snapshotId) void live.goTo(snapshotId);
+    shownId.current = snapshotId;
   }, [live, snapshotId]);
   return useMemo(() => {
     const { send, stop, retry, editAndBranch, respond, goTo, refresh, dismiss } = live;

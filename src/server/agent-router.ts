@@ -66,11 +66,11 @@ function mountedIn(agents: ServedAgents, basePath: string, request: IncomingMess
 
 function toCall(request: IncomingMessage & { body?: unknown }, response: ServerResponse): IncomingCall {
   const [path = '', query] = (request.url ?? '').split(/\?(.*)/s);
-  const gone = new AbortController();
+  const disconnected = new AbortController();
   response.once('close', () => {
     // Not after the answer: nothing listens then, and an abort would create an error with a stack.
     if (!response.writableFinished) {
-      gone.abort();
+      disconnected.abort();
     }
   });
   return {
@@ -87,7 +87,7 @@ function toCall(request: IncomingMessage & { body?: unknown }, response: ServerR
     body: request.readableEnded
       ? { parsed: request.body }
       : { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) },
-    signal: gone.signal,
+    signal: disconnected.signal,
   };
 }
 

@@ -40,9 +40,9 @@ async function answer(
 /** Returns `undefined` for an invalid request, which browsers never send. */
 function toRequest(incoming: IncomingMessage & { originalUrl?: string; body?: unknown }, outgoing: ServerResponse) {
   const { method = 'GET', headers, originalUrl, url = '/' } = incoming;
-  const gone = new AbortController();
+  const disconnected = new AbortController();
   outgoing.once('close', () => {
-    if (!outgoing.writableFinished) gone.abort();
+    if (!outgoing.writableFinished) disconnected.abort();
   });
   const isEncrypted = 'encrypted' in incoming.socket;
   const hasBody = method !== 'GET' && method !== 'HEAD';
@@ -52,7 +52,7 @@ function toRequest(incoming: IncomingMessage & { originalUrl?: string; body?: un
       headers: Object.entries(headers).flatMap(([name, value]): [string, string][] =>
         [value ?? []].flat().map((one) => [name, one]),
       ),
-      signal: gone.signal,
+      signal: disconnected.signal,
       ...(hasBody && { body: bodyOf(incoming), duplex: 'half' }),
     });
   } catch {

@@ -118,7 +118,7 @@ interface RunAsContext extends ActionContext {
 }
 
 /**
- * Runs as `userId`, whatever user the context names; this includes the agents that the run calls. A context that is derived from this one and
+ * Runs as `userId` instead of the user that the context names; this includes the agents that the run calls. A context that is derived from this one and
  * names a third user runs as that user.
  */
 export function callerAs<State>(

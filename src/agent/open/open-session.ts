@@ -139,7 +139,7 @@ function sessionOfClient<State>({ state }: AgentInit): Session<State> {
   }
 }
 
-/** Reads frozen: each turn reads the conversation anew and never changes it, so this package's stores need not copy it. */
+/** Reads frozen: each turn reads the conversation again and never changes it, so this package's stores need not copy it. */
 async function findSnapshot<State>(
   agent: AgentDefinition<State>,
   { snapshotId, sessionId }: AgentInit,

@@ -9,7 +9,7 @@ import type { RunSnapshot } from '../run-lease.ts';
  * users; `agent.abort` only those of the caller.
  *
  * @param options The context selects the tenant.
- * @returns The status before: `'pending'` when it has stopped something; `undefined` when there is no such snapshot.
+ * @returns The status before: `'pending'` when it has stopped the run; `undefined` when there is no such snapshot.
  * @throws The store's errors.
  */
 export async function abortRun<State>(

@@ -37,7 +37,7 @@ export class Conversation<State> {
   /** The `init` of the caller. */
   readonly #init: AgentInit<State>;
   readonly #stateManagement: 'server' | 'client' | undefined;
-  /** An output has named the current snapshot or state, so `#init` is not used any more. */
+  /** An output has named the current snapshot or state, so `#init` is no longer used. */
   #hasBegun = false;
   /** The whole state from an agent without a store, for the next turn. Never built from patches. */
   #clientState: SessionState<State> | undefined;

@@ -106,7 +106,7 @@ export class RedactedSave<S> {
     return retryWhenReady(() => store.saveSnapshot(snapshotId, saver, inner));
   }
 
-  /** If this snapshot is gone, the session was deleted. */
+  /** If this snapshot no longer exists, the session was deleted. */
   get #ifSnapshot(): string | undefined {
     return this.#options.ifSnapshot ?? this.#current?.snapshotId;
   }

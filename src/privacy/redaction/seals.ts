@@ -49,7 +49,7 @@ export class Seals {
     });
   }
 
-  /** @throws `ABORTED` when the session's `ifSnapshot` is gone. */
+  /** @throws `ABORTED` when the session's `ifSnapshot` no longer exists. */
   async write(owner: SealOwner, patch: JsonPatch): Promise<Seal> {
     const { id, key: cipherKey } = this.#keys[0]!;
     const text = JSON.stringify(patch);

@@ -13,7 +13,7 @@ const MAX_VALUES = 20_000;
 /** A session whose records are written. */
 export interface RecordOwner extends SessionStoreOptions {
   readonly sessionId: string;
-  /** Nothing is written if this snapshot is gone, because the session was then deleted. Default: no check. */
+  /** Nothing is written if this snapshot no longer exists, because the session was then deleted. Default: no check. */
   readonly ifSnapshot?: string | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface OpenNumbers {
   /**
    * Returns `false` when another process has added numbers in the meantime.
    *
-   * @throws `ABORTED` when the session's `ifSnapshot` is gone, `FAILED_PRECONDITION` for more values than a session may hold, and the
+   * @throws `ABORTED` when the session's `ifSnapshot` is missing, `FAILED_PRECONDITION` for more values than a session may hold, and the
    *   store's errors.
    */
   readonly save: () => Promise<boolean>;

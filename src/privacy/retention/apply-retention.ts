@@ -134,7 +134,7 @@ class Retention {
         if (policy) assertPolicy(policy);
         if (policy && this.#isDue(summary, policy)) await this.#apply(summary, policy, context);
       } catch (error) {
-        // A session that is written meanwhile is not too old any more.
+        // A session that is written meanwhile is no longer too old.
         if (!SessionConflictError.isInstance(error)) {
           this.result.failed++;
           logger.warn(`Retention did not change session ${quote(summary.sessionId)}. ${errorMessage(error)}`);

@@ -8,7 +8,7 @@ const RENEWED = new Set(['rawToken', 'iat', 'exp', 'nbf', 'jti', 'auth_time', 'i
 const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/;
 
 /**
- * The identity of a context's caller, as text: equal for contexts that are equal as JSON, whatever the order of their members.
+ * The identity of a context's caller, as text: equal for contexts that are equal as JSON, in any order of their members.
  *
  * @throws Error for a context with values that JSON does not distinguish: two users could get the same identity.
  */

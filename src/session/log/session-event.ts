@@ -22,7 +22,7 @@ export interface SessionEvent {
   invocationId: string;
   /** `user`, or the name of the speaker. */
   author: string;
-  /** The event's time, in ms since 1970. Events are ordered as they were appended, whatever their timestamps are. */
+  /** The event's time, in ms since 1970. Events are ordered as they were appended, not by timestamp. */
   timestamp: number;
   /** The message. Missing when the event only changes the state. */
   content?: MessageData;

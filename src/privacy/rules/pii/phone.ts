@@ -22,7 +22,7 @@ const BETWEEN =
 /** A word that says that a number of another kind follows. */
 const OTHER_NUMBER =
   /(?:order|part|invoice|serial|ticket|case|\bref|item|sku|\bp\/?n\b|\bs\/?n\b|\bids?\b|model|batch|\blot\b|track|version|bestell|kunden|steuer|rechnung|auftrag|artikel|vertrag|commande|facture|pedido|factura|ordine|fattura)\p{L}{0,10}\.?(?: ?(?:no|nr|num|number|id|code)\b\.?)?[\s:#.=-]{0,3}$/iu;
-/** Not a telephone number, whatever stands before. */
+/** A date, which is never a telephone number. */
 const DATE = /^(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|[0-3]?\d[-./][0-3]?\d[-./](?:19|20)\d\d)(?!\d)/;
 
 /** Sizes of digit groups that few other numbers have: (415) 555-2671, 1-415-555-2671, 612 34 56 78, 98765 43210, 131 2345 6789. */

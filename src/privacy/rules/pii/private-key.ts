@@ -1,7 +1,7 @@
 import { patternRule, type Span } from './patterns/pattern-rule.ts';
 
 const HEADER = /-----BEGIN [A-Z\d ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
-/** Up to the next line of hyphens, whatever is there: base64, headers, line ends or `\n`. */
+/** Any text up to the next line of hyphens: base64, headers, line ends or `\n`. */
 const BODY = /(?:[^-]|-(?!----))*/y;
 const FOOTER = /-----END [A-Z\d ]{0,40}PRIVATE KEY(?: BLOCK)?-----/y;
 /** The body of a key that was cut off: lines of base64. */
