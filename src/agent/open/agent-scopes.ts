@@ -106,7 +106,7 @@ export function callerOf<State>({ name, scopes }: AgentDefinition<State>, contex
 }
 
 /** Key under which a context carries the user it runs as. A registered symbol, because the package's other copy in the process must know it too. */
-const RUN_AS = Symbol.for('genkitx-agents.runAs-in');
+const RUN_AS = Symbol.for('genkitx-agents.run-as');
 
 interface RunAsContext extends ActionContext {
   readonly [RUN_AS]?: {
