@@ -3,7 +3,7 @@ import { jsonBytes } from '../../src/json/size.ts';
 import { isOwn, stringifyJson } from '../../src/json/value.ts';
 
 /**
- * A whole state in parts, so that unchanged parts are not stored again: long parts are lifted out into shards, which are named by their
+ * A whole state in parts, so that unchanged parts are not stored again: long parts are moved into shards, which are named by their
  * content. The rest is the skeleton, which has an empty array or `null` in place of each lifted part.
  */
 export interface Cut {
@@ -13,9 +13,9 @@ export interface Cut {
   readonly lifts: readonly Lift[];
   /** The shards that hold the lifted parts, each once. */
   readonly shards: readonly CutShard[];
-  /** Lets the next cut reuse the shards of this one without serialising their content again. */
+  /** Lets the next cut reuse the shards of this one without serializing their content again. */
   readonly memory: CutMemory;
-  /** Length of the whole state's JSON text, about. */
+  /** Approximate length of the whole state's JSON text. */
   readonly length: number;
 }
 
@@ -31,20 +31,20 @@ export interface Lift {
 
 /** A shard of a cut. */
 export interface CutShard {
-  /** Depends on its text alone; see {@link ShardNames}. */
+  /** Depends only on its text; see {@link ShardNames}. */
   readonly name: string;
-  /** The JSON text, serialised when asked for; not needed where the shard is stored already. */
+  /** The JSON text. Serialized by this call, because a shard that is stored already does not need it. */
   text(): string;
 }
 
-/** A run of elements, or a lifted value, as an earlier cut or read left it. */
+/** A run of elements, or a lifted value, of an earlier cut or read. */
 export interface KnownShard {
   readonly name: string;
   /** The elements of the run; for a lifted value the value alone. */
   readonly values: readonly unknown[];
   /** Length of its JSON text. */
   readonly length: number;
-  /** Its content or length ended it. `false`: the array ended, and the run grows when elements are appended. */
+  /** Whether its content or length ended it. `false`: the array ended, and the run grows when elements are appended. */
   readonly isEnded: boolean;
 }
 
@@ -62,7 +62,7 @@ export interface RunLengths {
   readonly shortest: number;
   /** A run always ends after the element that reaches this length. */
   readonly longest: number;
-  /** In between, a run ends after an element whose hash selects it: on average one element for each so many characters. */
+  /** In between, a run ends after an element whose hash selects it: on average one element in this many characters. */
   readonly distance: number;
 }
 
@@ -80,9 +80,9 @@ const PLAIN_NAMES: ShardNames = { of: shardName, has: () => true };
 const USUAL_RUNS: RunLengths = { shortest: 32 * 1024, longest: 128 * 1024, distance: 32 * 1024 };
 
 /**
- * Cuts a state up.
+ * Cuts a state into parts.
  *
- * The end of a run depends on its own elements only. So when elements are appended, or dropped from the head, the other runs and the names
+ * The end of a run depends only on its own elements. So when elements are appended, or removed at the beginning, the other runs and the names
  * of their shards stay the same.
  *
  * @param state An immutable JSON value.
@@ -127,7 +127,7 @@ class Cutter {
     this.#names = names;
   }
 
-  /** The text of `value` without what is lifted from it. */
+  /** The text of `value` without its lifted parts. */
   walk(value: unknown, path: readonly string[]): string {
     if (Array.isArray(value)) return this.#array(value, path);
     if (typeof value === 'object' && value !== null) return this.#object(value, path);
@@ -206,14 +206,14 @@ class Cutter {
   }
 }
 
-/** Whether `run` is what the array has from `start` on. */
+/** Whether the array has the elements of the run at `start`. */
 function continuesWith(array: readonly unknown[], start: number, { values, isEnded }: KnownShard): boolean {
   const end = start + values.length;
   if (end > array.length || (!isEnded && end < array.length)) return false;
   return values.every((value, index) => Object.is(value, array[start + index]));
 }
 
-/** Whether a run may end after the element of this text. Depends on the text alone; a longer text is more likely to be picked. */
+/** Whether a run may end after the element with this text. Depends only on the text; a longer text is more likely to be picked. */
 function isPicked(text: string, distance: number): boolean {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);

@@ -6,16 +6,16 @@ export interface Filled {
   readonly state: Json;
   /** For the next cut of a state that shares structure with this one. */
   readonly memory: CutMemory;
-  /** Length of the state's JSON text, about. */
+  /** Approximate length of the state's JSON text. */
   readonly length: number;
 }
 
 /**
  * Puts the lifted parts back: the inverse of `cut`.
  *
- * @param skeleton The parsed skeleton; it becomes part of the answer.
- * @param textOf The text of the shard of a name.
- * @throws Error when a lift does not fit the skeleton, SyntaxError when a shard is no JSON: then what was stored is damaged.
+ * @param skeleton The parsed skeleton; it becomes part of the result.
+ * @param textOf Returns the text of a shard by its name.
+ * @throws Error when a lift does not fit the skeleton, SyntaxError when a shard is not JSON: the stored data is damaged.
  */
 export function fill(skeleton: Json, lifts: readonly Lift[], textOf: (name: string) => string): Filled {
   const memory = new Map<string, readonly KnownShard[]>();

@@ -13,7 +13,7 @@ export type WritePlan =
 
 /** Options of {@link planNew}. */
 export interface WriteOptions {
-  /** Every so many snapshots one is a checkpoint, at the latest. */
+  /** At least one of this many successive snapshots is a checkpoint. */
   readonly interval: number;
   /** The memory of an earlier cut. */
   readonly known: CutMemory | undefined;
@@ -34,14 +34,14 @@ export interface DiffOrigin {
  * Plans how a new snapshot's state is written: as a diff from its parent's state, or as a checkpoint if the diff is not smaller than the
  * state, or `interval` - 1 diffs come before it in a row.
  *
- * @param parent The parent's state; `undefined` when there is none to build on.
+ * @param parent The parent's state; `undefined` if no diff can start from it.
  */
 export function planNew(state: Json, parent: DiffOrigin | undefined, options: WriteOptions): WritePlan {
   if (parent && parent.depth + 1 < options.interval) {
     const patch = patchText(diff(parent.state, state));
     if (isSmaller(patch.length, state)) return { kind: 'on-parent', patch, depth: parent.depth + 1 };
   }
-  // With an interval of 1 nothing is lifted out, so that every snapshot can be read by itself.
+  // With an interval of 1 no parts are lifted out, so that every snapshot can be read by itself.
   if (options.interval > 1) return { kind: 'whole', cut: cut(state, options.known, options.runs, options.names) };
   const skeleton = stringifyJson(state);
   return { kind: 'whole', cut: { skeleton, lifts: [], shards: [], memory: new Map(), length: skeleton.length } };

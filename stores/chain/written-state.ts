@@ -21,7 +21,7 @@ export interface KnownState {
   readonly state: Json;
   /** Shards that hold parts of it. */
   readonly memory: CutMemory;
-  /** Length of its JSON text, about. */
+  /** Approximate length of its JSON text. */
   readonly length: number;
 }
 

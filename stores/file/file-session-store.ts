@@ -30,11 +30,11 @@ export interface FileSessionStoreOptions {
    * nothing; use `prune` for other paths. Default: all are kept.
    */
   maxPersistedChainLength?: number;
-  /** Names the caller's tenant; callers see what was saved under their own prefix only. Default: one tenant for all. */
+  /** Names the caller's tenant; callers see only the data of their own tenant. Default: one tenant for all. */
   snapshotPathPrefix?: SnapshotPathPrefix;
   /** Lookups by `sessionId` of a session with more than one leaf throw `FAILED_PRECONDITION`. Default: `false`. */
   rejectBranchingSessions?: boolean;
-  /** How often watchers look for changes that the system did not tell of, in ms. Default: 2000. */
+  /** How often watchers poll for changes that the system did not report, in ms. Default: 2000. */
   snapshotWatchPollIntervalMs?: number;
   /**
    * `full`: a save that has returned survives a power failure, because it was flushed to the disk. `fast`: it survives the end of the
@@ -42,15 +42,15 @@ export interface FileSessionStoreOptions {
    */
   durability?: Durability;
   /**
-   * At least one of so many snapshots in a row is a checkpoint, with its whole state; the others are diffs. 1: each is a checkpoint.
+   * At least one of this many successive snapshots is a checkpoint, with its whole state; the others are diffs. 1: each is a checkpoint.
    * Default: 25.
    */
   checkpointInterval?: number;
   /** How long a save waits for other processes that save to the same session, in ms, before it throws `ABORTED`. Default: 10000. */
   lockTimeoutMs?: number;
   /**
-   * Encrypts what is written from now on; `envelope()` of `genkitx-agents/privacy` makes one. What is in clear already is read as it is.
-   * `docs/privacy.md` lists what stays in clear. Default: all is written in clear.
+   * Encrypts new data; `envelope()` of `genkitx-agents/privacy` makes one. Data that was stored in clear can still be read.
+   * `docs/privacy.md` lists what stays in clear. Default: no encryption.
    */
   encryption?: Encryption;
 }
@@ -77,9 +77,9 @@ const MOST_CHARACTERS = 64 * 1024 * 1024;
 
 /**
  * Keeps snapshots in files below a directory, one file each. Several processes of a machine may share the directory.
- * `docs/file-store.md` tells the layout and what file systems it is for.
+ * `docs/file-store.md` describes the layout and the supported file systems.
  *
- * Reading makes no files and no directories. What a method hands out is the caller's own copy.
+ * Reading creates no files and no directories. Results of methods are the caller's own copies.
  *
  * @example
  * const store = new FileSessionStore<{ orderId?: string }>('./.genkit/sessions', { maxPersistedChainLength: 100 });
@@ -104,9 +104,9 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
   #isChecked = false;
 
   /**
-   * @param directory Where to keep the files; made by the first save. Relative to the working directory.
-   * @param fileSystem For tests: what the store does its system calls through.
-   * @throws `INVALID_ARGUMENT` for an unknown or impossible option, `FAILED_PRECONDITION` when the directory can't be one.
+   * @param directory The directory of the files; the first save creates it. Relative to the working directory.
+   * @param fileSystem For tests: the system calls of the store.
+   * @throws `INVALID_ARGUMENT` for an unknown or invalid option, `FAILED_PRECONDITION` when the directory can't be used.
    */
   constructor(directory: string, options?: FileSessionStoreOptions, fileSystem: FileSystem = nodeFileSystem) {
     checkOptions('FileSessionStore', options, {
@@ -127,7 +127,7 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
       folder: new StoreFolder(fileSystem, path, { durability, lockTimeoutMs }),
       states: new LruCache(MOST_CHARACTERS),
       sessions: new LruCache(MOST_SNAPSHOTS),
-      homes: new LruCache(MOST_SNAPSHOTS),
+      sessionIds: new LruCache(MOST_SNAPSHOTS),
       checkpointInterval: options?.checkpointInterval ?? 25,
       maxPersistedChainLength: options?.maxPersistedChainLength,
       rejectBranching: options?.rejectBranchingSessions ?? false,
@@ -141,7 +141,7 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
   }
 
   protected tenant(id: string): TenantStore<S> {
-    // A tenant that is watched has to stay the same, however many others were used since.
+    // A watched tenant must stay the same object, even after the cache has dropped it.
     const known = this.#watched.get(id)?.tenant ?? this.#tenants.get(id);
     if (known) return known;
     const tenant = new TenantSessions(this.#shared, id, finish);
@@ -162,14 +162,14 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
     return watch;
   }
 
-  /** Waits for the saves and removals that are under way. */
+  /** Waits for the running saves and removals. */
   protected async release(): Promise<void> {
     for (const { watch } of this.#watched.values()) watch.close();
     this.#watched.clear();
     await this.#shared.folder.close();
     this.#tenants.clear();
     this.#shared.sessions.clear();
-    this.#shared.homes.clear();
+    this.#shared.sessionIds.clear();
     this.#shared.states.clear();
   }
 

@@ -28,15 +28,14 @@ import { LOG, type TenantFolder } from './tenant-folder.ts';
 /** A snapshot that the log has, but of which a file is missing or damaged. */
 export class DamagedSnapshot extends Error {}
 
-/** The tenant, as far as a session needs to know it. */
-export interface SessionHome {
+export interface SessionTenant {
   readonly folder: TenantFolder;
-  /** What the files of the tenant's snapshots say, by session. */
+  /** The content of the tenant's snapshot files, by session. */
   scan(): Promise<ReadonlyMap<string, ScannedSession>>;
   /** Called when the session was removed. */
   forget(session: FileSession): void;
   /** Called when a snapshot was removed. */
-  forgetHome(snapshotId: string): void;
+  forgetSnapshot(snapshotId: string): void;
   /** Finishes the operation of the log's last line, a part of which may be done. Called under the session's lock. */
   finish(session: FileSession, line: LogLine): Promise<void>;
 }
@@ -49,14 +48,14 @@ export interface SessionHome {
  * work is complete. So only the last line can be of a save without a commit, until the next writer cuts it off.
  */
 export class FileSession {
-  readonly tenant: SessionHome;
+  readonly tenant: SessionTenant;
   readonly id: string;
   /** The folder of the session's log, its shards and kept states. */
   readonly path: string;
-  /** Encrypts and decrypts what belongs to the session. */
+  /** Encrypts and decrypts the session's data. */
   readonly sealer: Sealer;
   index = new SessionIndex();
-  /** Shards that this process wrote, or read and found whole. */
+  /** Shards that this process wrote, or read and found intact. */
   readonly checkedShards = new Set<string>();
   /** Shards that all exist, as long as the session's folder has this stamp. */
   completeShards: { readonly memory: CutMemory; readonly stamp: string } | undefined;
@@ -67,23 +66,23 @@ export class FileSession {
   /** Bytes of the log that are in the index. */
   #position = 0;
   #stamp = '';
-  /** The last line that is in the index, when no later one says that it is done. */
+  /** The last line in the index, if no later one says that it is done. */
   #unfinished: LogLine | undefined;
-  /** The log goes on after `#position`: with the line of a save that has no commit yet, or with half a line. */
+  /** The log has more after `#position`: the line of a save without a commit, or a partial line. */
   #hasTail = false;
   /** The index was made from the snapshots' files. */
   #isRebuilt = false;
   #reading: Promise<void> = Promise.resolve();
   #isWriting = false;
 
-  constructor(tenant: SessionHome, id: string) {
+  constructor(tenant: SessionTenant, id: string) {
     this.tenant = tenant;
     this.id = id;
     this.path = tenant.folder.session(id);
     this.sealer = tenant.folder.sealer('session', id, () => this.#reopen());
   }
 
-  /** Tells the session from a deleted one of the same id; empty: there is no such session. */
+  /** Distinguishes the session from a deleted one with the same id; empty if the session does not exist. */
   get incarnation(): string {
     return this.#incarnation;
   }
@@ -93,7 +92,7 @@ export class FileSession {
     return this.#isRebuilt;
   }
 
-  /** The session is deleted, but what belongs to it is not all removed yet. */
+  /** The session is deleted, but not all of its data is removed yet. */
   get isBeingDeleted(): boolean {
     return this.#unfinished !== undefined && 'delete' in this.#unfinished;
   }
@@ -117,7 +116,7 @@ export class FileSession {
     return reading;
   }
 
-  /** Makes the index anew from the snapshots' files. */
+  /** Rebuilds the index from the snapshots' files. */
   async rebuild(): Promise<void> {
     const scanned = (await this.tenant.scan()).get(this.id);
     this.#reset();
@@ -126,13 +125,13 @@ export class FileSession {
     for (const line of scanned?.lines ?? []) this.index.apply(line);
   }
 
-  /** Writes the log anew from the snapshots' files. Call it under the lock. */
+  /** Rewrites the log from the snapshots' files. Call it under the lock. */
   async restore(): Promise<void> {
     await this.rebuild();
     if (this.#incarnation !== '') await this.#rewriteLog();
   }
 
-  /** Runs `task` on the session as it is, while no other writer can change it. */
+  /** Runs `task` on the current session, while no other writer can change it. */
   withLock<T>(task: (lock: HeldLock) => Promise<T>): Promise<T> {
     const { folder } = this.tenant;
     const name = hashOf(folder.tenant, this.id, 'session');
@@ -147,7 +146,7 @@ export class FileSession {
     });
   }
 
-  /** Changes when a snapshot's file does; empty: it is not there. */
+  /** Changes whenever a snapshot's file changes; empty if the file is missing. */
   stampOf({ snapshotId }: IndexNode): string {
     const stats = this.tenant.folder.store.fs.stat(this.tenant.folder.snapshot(snapshotId));
     return stats ? stampOf(stats) : '';
@@ -161,7 +160,7 @@ export class FileSession {
   /**
    * The head of a snapshot's file.
    *
-   * @throws DamagedSnapshot when the file is not there, or not of this snapshot.
+   * @throws DamagedSnapshot when the file is missing, or of another snapshot.
    */
   head(node: IndexNode): SnapshotHead {
     if (node.seen && this.isAsSeen(node)) return node.seen.head;
@@ -171,9 +170,9 @@ export class FileSession {
   }
 
   /**
-   * Notes the head that was read of a snapshot's file.
+   * Keeps the head that was read from a snapshot's file.
    *
-   * @throws DamagedSnapshot when it is that of another snapshot.
+   * @throws DamagedSnapshot when it is the head of another snapshot.
    */
   note(node: IndexNode, seen: SeenHead): SnapshotHead {
     const { head } = seen;
@@ -184,7 +183,7 @@ export class FileSession {
   }
 
   /**
-   * The head with what is encrypted of it.
+   * The head with its encrypted part decrypted.
    *
    * @throws DamagedSnapshot, or `FAILED_PRECONDITION` without the key.
    */
@@ -200,7 +199,7 @@ export class FileSession {
     }
   }
 
-  /** Decrypts the file of the latest leaf, whatever is cached of it. */
+  /** Decrypts the file of the latest leaf, without the cache. */
   async #reopen(): Promise<void> {
     const { folder } = this.tenant;
     const leaf = this.index.tree.latestLeaf();
@@ -220,7 +219,7 @@ export class FileSession {
     return undefined;
   }
 
-  /** A generator, because each save asks for the first one, and seldom for another. */
+  /** A generator, because a save needs the first one, and seldom another. */
   *#newestFirst(): Generator<IndexNode | undefined> {
     const { tree, lastWritten } = this.index;
     yield lastWritten;
@@ -233,14 +232,14 @@ export class FileSession {
     return join(this.path, `${version}.json`);
   }
 
-  /** The head of a state that was kept; `undefined`: it is not there. */
+  /** The head of a kept state; `undefined` if it is missing. */
   keptHead(version: string): SnapshotHead | undefined {
     const head = this.#keptHeads.get(version) ?? readOwnHead(this.tenant.folder.store.fs, this.pathOfKept(version));
     if (head) this.#keptHeads.set(version, head);
     return head;
   }
 
-  /** Keeps the state of a snapshot that was removed. */
+  /** Keeps the state of a removed snapshot. */
   keep(head: SnapshotHead): void {
     const { store } = this.tenant.folder;
     store.fs.rename(this.tenant.folder.snapshot(head.meta.snapshotId), this.pathOfKept(head.state.version));
@@ -259,7 +258,7 @@ export class FileSession {
    *
    * @param incarnation The session's; a new one for a new session.
    */
-  announce(line: SaveLine, incarnation: string): Announcement {
+  beginSave(line: SaveLine, incarnation: string): PendingSave {
     const { store } = this.tenant.folder;
     const isNew = this.#incarnation === '';
     const made = isNew ? [this.path, ...store.makeFolder(this.path)] : [];
@@ -268,7 +267,7 @@ export class FileSession {
       this.#incarnation = incarnation;
       this.#header = Buffer.from(this.#newHeader());
     }
-    const withdraw = (): void => {
+    const cancel = (): void => {
       attempt(() => (isNew ? this.#removeFolder() : store.fs.truncate(fd, this.#position)));
       closeQuietly(store.fs, fd);
       if (isNew) this.#reset();
@@ -278,7 +277,7 @@ export class FileSession {
     try {
       store.fs.write(fd, bytes);
     } catch (error) {
-      withdraw();
+      cancel();
       throw error;
     }
     const commit = (): void => {
@@ -291,7 +290,7 @@ export class FileSession {
       if (isDone) attempt(() => this.#append(fd, { done: true }));
       closeQuietly(store.fs, fd);
     };
-    return { fd, made, withdraw, commit, end };
+    return { fd, made, cancel, commit, end };
   }
 
   /** Adds a line about a finished operation or, with `flush`, about one that begins. Call it under the lock. */
@@ -313,7 +312,7 @@ export class FileSession {
       fs.write(fd, bytes);
       this.#position += bytes.length;
       this.#unfinished = 'done' in line || 'rewrite' in line ? undefined : line;
-      // Not for `done`: the index would forget which snapshots the line before has removed.
+      // Not for `done`: it would clear the list of the snapshots that the line before has removed.
       if (!('done' in line)) this.index.apply(line);
       this.#stamp = stampOf(fs.statOpen(fd));
     } catch (error) {
@@ -322,7 +321,7 @@ export class FileSession {
     }
   }
 
-  /** Writes the log anew when it is much longer than needed. Call it under the lock. */
+  /** Rewrites the log when it is much longer than needed. Call it under the lock. */
   async compact(): Promise<void> {
     if (this.index.shouldCompact) await this.#rewriteLog();
   }
@@ -347,14 +346,14 @@ export class FileSession {
     if (!this.#isCurrent()) await this.#readInTurn();
     if (!this.#isRebuilt) this.#cutTail();
     else if (this.#incarnation !== '') await this.#rewriteLog();
-    // The log of a failed first save, which left no snapshot.
+    // The log of a failed first save, without a snapshot.
     else this.tenant.folder.store.remove(this.#log);
     if (!this.#unfinished) return;
     await this.tenant.finish(this, this.#unfinished);
     if (this.#unfinished) await this.append({ done: true }, { flush: false });
   }
 
-  /** Cuts off the line of a save without a commit, or half a line: its writer no longer holds the lock. */
+  /** Cuts off the line of a save without a commit, or a partial line: its writer no longer holds the lock. */
   #cutTail(): void {
     const { fs } = this.tenant.folder.store;
     if (!this.#hasTail) return;
@@ -413,7 +412,7 @@ export class FileSession {
     }
   }
 
-  /** The session was never saved, or its log was removed by other means. */
+  /** The session was never saved, or its log was removed from outside. */
   async #readWithoutLog(): Promise<void> {
     const { folder } = this.tenant;
     const kind = folder.kind();
@@ -440,7 +439,7 @@ export class FileSession {
 
   /** @param bytes The log from `#position` on. */
   #take(bytes: Buffer, stamp: string): void {
-    // The bytes after the last line break are half a line: it is being written, or was cut off.
+    // The bytes after the last line break are a partial line: it is being written, or was cut off.
     let end = bytes.lastIndexOf(10) + 1;
     const lines = end === 0 ? [] : parseLines(bytes.subarray(0, end));
     const last = lines.at(-1);
@@ -458,7 +457,7 @@ export class FileSession {
     this.#stamp = stamp;
   }
 
-  /** Whether the file of a first save is in its place. A file that can't be read counts: it was damaged after it was moved there. */
+  /** Whether the file of a first save is in its place. An unreadable file counts: it was damaged after the move. */
   #isSaved({ id, save }: SaveLine): boolean {
     const found = readHead(this.tenant.folder.store.fs, this.tenant.folder.snapshot(id));
     if (typeof found === 'string') return found === 'broken' || found === 'foreign';
@@ -480,32 +479,32 @@ export class FileSession {
   }
 }
 
-/** The stamp of a log that is not there; no file has it. */
+/** The stamp of a missing log; no file has it. */
 const NO_LOG = 'none';
 
 const MISSING = 'its file is missing';
 const DAMAGED = 'its file is damaged, or is of another snapshot';
 
-/** Different each time. */
+/** A new unique text. */
 export function newNonce(): string {
   return randomBytes(6).toString('hex');
 }
 
-/** The line of a first save, written before its commit. */
-export interface Announcement {
+/** A first save whose line is in the log, before its commit. */
+export interface PendingSave {
   /** The log, open. */
   readonly fd: number;
-  /** Folders that got an entry by it. */
+  /** Folders that got a new entry. */
   readonly made: readonly string[];
-  /** Takes the line back, and closes the log. */
-  withdraw(): void;
-  /** To be called when the snapshot's file is in its place. */
+  /** Removes the line, and closes the log. */
+  cancel(): void;
+  /** Call it when the snapshot's file is in its place. */
   commit(): void;
-  /** Closes the log. `isDone`: all that came with the save is carried out. */
+  /** Closes the log. `isDone`: all work of the save is complete. */
   end(isDone: boolean): void;
 }
 
-/** The head of a snapshot's file; `undefined`: it is damaged, a newer version wrote it, or the process may not open it. */
+/** The head of a snapshot's file; `undefined` if it is damaged, a newer version wrote it, or the process may not open it. */
 export function headIfReadable(session: FileSession, node: IndexNode): SnapshotHead | undefined {
   try {
     return headUnlessDamaged(session, node);
@@ -515,7 +514,7 @@ export function headIfReadable(session: FileSession, node: IndexNode): SnapshotH
   }
 }
 
-/** The head of a snapshot's file; `undefined`: it is damaged. */
+/** The head of a snapshot's file; `undefined` if it is damaged. */
 export function headUnlessDamaged(session: FileSession, node: IndexNode): SnapshotHead | undefined {
   try {
     return session.head(node);

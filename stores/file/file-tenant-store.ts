@@ -24,7 +24,7 @@ import type { KnownState } from '../chain/written-state.ts';
 import type { RecordRead, RecordWrite } from '../../src/store/records/session-records.ts';
 import { TenantCheck } from './check/check-tenant.ts';
 import { REMOVED_OR_NOT, type Call } from './disk/io-error.ts';
-import { findLeaf, locate, type Home } from './read/find-snapshot.ts';
+import { findLeaf, locate, type SnapshotLocation } from './read/find-snapshot.ts';
 import { listSessions, listSnapshots } from './read/lists.ts';
 import { handOutLoaded, readHeadOf, readSnapshot } from './read/read-snapshot.ts';
 import { deleteSession, prune } from './remove/remove-snapshots.ts';
@@ -40,9 +40,9 @@ const MOST_CHECKED = 64 * 1024 * 1024;
 
 /** Runs the calls of a store. */
 export interface Runner {
-  /** A call that changes nothing. */
+  /** Runs a call that changes nothing. */
   read<T>(call: Call, run: () => Promise<T>): Promise<T>;
-  /** A call that may change something; `close` waits for it. */
+  /** Runs a call that may change something; `close` waits for it. */
   change<T>(call: Call, run: () => Promise<T>): Promise<T>;
 }
 
@@ -52,7 +52,7 @@ export class FileTenantStore<S> implements TenantStore<S> {
   readonly #runner: Runner;
   readonly #watch: () => TenantWatch<S>;
 
-  /** @param options.watch Answers the tenant's watch, which is made when there is none. */
+  /** @param options.watch Returns the tenant's watch, or creates it. */
   constructor(tenant: TenantSessions, options: { runner: Runner; watch: () => TenantWatch<S> }) {
     this.tenant = tenant;
     this.#runner = options.runner;
@@ -60,15 +60,15 @@ export class FileTenantStore<S> implements TenantStore<S> {
   }
 
   getSnapshot(lookup: Lookup): Promise<SessionSnapshot<S> | undefined> {
-    return this.#find(lookup, async (home, id) => {
-      const loaded = await readSnapshot(this.tenant, home, id);
+    return this.#find(lookup, async (location, id) => {
+      const loaded = await readSnapshot(this.tenant, location, id);
       return loaded && handOutLoaded<S>(loaded, lookup.frozen);
     });
   }
 
   getSnapshotMetadata(lookup: Lookup): Promise<SnapshotMetadata | undefined> {
-    return this.#find(lookup, async (home, id) => {
-      const head = await readHeadOf(this.tenant, home, id);
+    return this.#find(lookup, async (location, id) => {
+      const head = await readHeadOf(this.tenant, location, id);
       return head && copyJson(head.meta);
     });
   }
@@ -105,7 +105,7 @@ export class FileTenantStore<S> implements TenantStore<S> {
   prune(policy: PrunePolicy, options: PruneOptions): Promise<PruneResult> {
     const nothing = { sessions: 0, snapshots: 0, shards: 0, dryRun: options.dryRun };
     if (options.dryRun) {
-      return this.#read({ what: 'Looking what to prune' }, nothing, () => prune(this.tenant, policy, options));
+      return this.#read({ what: 'Planning a prune' }, nothing, () => prune(this.tenant, policy, options));
     }
     return this.#change({ what: 'Pruning', consequence: REMOVED_OR_NOT }, () => prune(this.tenant, policy, options));
   }
@@ -145,21 +145,21 @@ export class FileTenantStore<S> implements TenantStore<S> {
     const fresh = {
       states: new LruCache<KnownState>(MOST_CHECKED),
       sessions: new LruCache<FileSession>(WEIGHT_OF_SESSION),
-      homes: new LruCache<string>(1),
+      sessionIds: new LruCache<string>(1),
     };
     const tenant = new TenantSessions({ ...shared, ...fresh }, folder.tenant, finish);
     return this.#runner.change({ what: 'Checking' }, () => new TenantCheck(tenant, check).run());
   }
 
-  /** Hands `use` what a lookup means. */
+  /** Calls `use` with the snapshot that a lookup names. */
   #find<T>(
     { by, id }: Lookup,
-    use: (home: Home, snapshotId: string) => Promise<T | undefined>,
+    use: (location: SnapshotLocation, snapshotId: string) => Promise<T | undefined>,
   ): Promise<T | undefined> {
     return this.#read({ what: `Reading ${by} ${quote(id)}` }, undefined, async () => {
       if (by === 'snapshot') {
-        const home = await locate(this.tenant, id);
-        return home && use(home, id);
+        const location = await locate(this.tenant, id);
+        return location && use(location, id);
       }
       const session = this.tenant.session(id);
       const leaf = await findLeaf(session, this.tenant.shared);
@@ -168,7 +168,7 @@ export class FileTenantStore<S> implements TenantStore<S> {
     });
   }
 
-  /** @param nothing The answer where nothing was saved for the tenant. */
+  /** @param nothing The result for a tenant without data. */
   #read<T>(call: Call, nothing: T, run: () => Promise<T>): Promise<T> {
     return this.#runner.read(call, async () => ((await this.tenant.open()) ? run() : nothing));
   }

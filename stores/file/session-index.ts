@@ -3,15 +3,15 @@ import type { SnapshotStatus } from '../../src/snapshot/snapshot.ts';
 import { DamagedLog, type LogLine, type SaveLine } from './format/save-log.ts';
 import type { SnapshotHead } from './format/snapshot-file.ts';
 
-/** The head of a file when it was read; valid while the file has this stamp. */
+/** The head of a file that was read; valid while the file has this stamp. */
 export interface SeenHead {
   readonly head: SnapshotHead;
   readonly stamp: string;
-  /** The rest of the file was read as well, and is whole. */
+  /** The rest of the file was read as well, and is intact. */
   readonly isWhole: boolean;
 }
 
-/** A snapshot of a session: what the log says of it, and its head once that was read. */
+/** A snapshot of a session: its data in the log, and its head after that was read. */
 export class IndexNode implements SnapshotNode {
   readonly snapshotId: string;
   readonly parentId?: string;
@@ -41,7 +41,7 @@ export class IndexNode implements SnapshotNode {
   }
 }
 
-/** The order of a session's first saves, as its log tells it. */
+/** The order of a session's first saves, from its log. */
 export class SessionIndex {
   readonly tree = new SessionTree<IndexNode>();
   readonly #byPlace = new Map<number, IndexNode>();
@@ -51,7 +51,7 @@ export class SessionIndex {
   #lines = 0;
   #removed: readonly IndexNode[] = [];
 
-  /** The place of the next new snapshot. A count, so that it depends on no clock. */
+  /** The place of the next new snapshot. A count, so that it does not depend on a clock. */
   get next(): number {
     return this.#next;
   }
@@ -66,7 +66,7 @@ export class SessionIndex {
     return this.#updatedAt;
   }
 
-  /** The snapshot that was written last; `undefined`: it was removed. */
+  /** The snapshot that was written last; `undefined` if it was removed. */
   get lastWritten(): IndexNode | undefined {
     const last = this.tree.lastWritten();
     return last && this.#byPlace.get(last.place);
@@ -104,7 +104,7 @@ export class SessionIndex {
     else if ('next' in line) this.#next = Math.max(this.#next, line.next);
   }
 
-  /** The lines that make an index like this one; the log is then as short as it can be. */
+  /** The fewest lines that result in this index. */
   compacted(): LogLine[] {
     const lines = [...this.#neededLines()];
     this.#lines = lines.length;

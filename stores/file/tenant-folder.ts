@@ -29,7 +29,7 @@ export class TenantFolder {
     this.allRecords = join(this.path, '.records');
   }
 
-  /** Encrypts and decrypts what belongs to a session, to a snapshot without one, or to a user or an app. */
+  /** Encrypts and decrypts the data of a session, of a snapshot without one, or of a user or an app. */
   sealer(kind: KeyOwner['kind'], id: string, reopen?: () => Promise<unknown>): Sealer {
     return new Sealer(this.#encryption, { tenant: this.tenant, kind, id }, reopen);
   }
@@ -57,13 +57,13 @@ export class TenantFolder {
     return join(this.scopes, `${name}.json`);
   }
 
-  /** The draft of a record: its new content, once the save that wrote it is committed. */
+  /** The draft of a record: its new content, after the save that wrote it is committed. */
   draft(name: string): string {
     return join(this.scopes, `${name}.draft`);
   }
 
   /**
-   * `none`: nothing was saved for the tenant. `lost`: there may be snapshots, and no folder of sessions.
+   * `none`: nothing was saved for the tenant. `lost`: the folder of sessions is missing, but snapshots may exist.
    *
    * @throws `FAILED_PRECONDITION` when a symbolic link, or something else, is in the place of a folder.
    */

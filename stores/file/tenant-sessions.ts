@@ -11,40 +11,40 @@ import type { SnapshotHead } from './format/snapshot-file.ts';
 import type { KnownState } from '../chain/written-state.ts';
 import type { StateCache } from './read/read-snapshot.ts';
 import { scanTenant, type ScannedSession } from './read/scan-tenant.ts';
-import { newNonce, FileSession, type SessionHome } from './file-session.ts';
+import { newNonce, FileSession, type SessionTenant } from './file-session.ts';
 import { LOG, TenantFolder } from './tenant-folder.ts';
 
-/** What all tenants of a store have in common. */
+/** Shared by all tenants of a store. */
 export interface Shared {
   readonly folder: StoreFolder;
   readonly states: StateCache;
   /** By the path of their folders. */
   readonly sessions: LruCache<FileSession>;
-  /** The ids of the sessions that snapshots were last found in, by the paths of their files. */
-  readonly homes: LruCache<string>;
+  /** The ids of the sessions in which snapshots were last found, by the paths of the snapshots' files. */
+  readonly sessionIds: LruCache<string>;
   readonly checkpointInterval: number;
   readonly maxPersistedChainLength: number | undefined;
   readonly rejectBranching: boolean;
   readonly encryption: Encryption | undefined;
 }
 
-/** How many snapshots the indexes in memory may have, of all tenants together. One larger session is kept, too. */
+/** The most snapshots in the indexes in memory, for all tenants together. A single larger session is kept as well. */
 export const MOST_SNAPSHOTS = 100_000;
 
-/** A session without snapshots takes as much memory as so many snapshots. */
+/** A session without snapshots takes as much memory as this many snapshots. */
 export const WEIGHT_OF_SESSION = 4;
 
-/** A scan is not used again if its folder had changed less than so many ms before: the next change may give the same stamp. */
-const SETTLED_MS = 100;
+/** A scan is not reused if its folder had changed less than this many ms before: the next change may result in the same stamp. */
+const STABLE_MS = 100;
 
-/** One tenant: its folder, its sessions, and which of them a snapshot is in. */
-export class TenantSessions implements SessionHome {
+/** One tenant: its folder, its sessions, and the sessions of its snapshots. */
+export class TenantSessions implements SessionTenant {
   readonly folder: TenantFolder;
   readonly shared: Shared;
-  readonly finish: SessionHome['finish'];
+  readonly finish: SessionTenant['finish'];
   /** Called after each committed write. */
   onSaved: ((head: SnapshotHead, known: KnownState | undefined) => void) | undefined;
-  /** Nothing was saved for it when that was last looked at. */
+  /** The tenant had no data at the last check. */
   isNew = false;
   #scan: { readonly stamp: string; readonly result: Promise<Map<string, ScannedSession>> } | undefined;
 
@@ -54,7 +54,7 @@ export class TenantSessions implements SessionHome {
     this.finish = finish;
   }
 
-  /** Answers the session as it is remembered; `refresh` brings it up to date. */
+  /** The session as it is cached; `refresh` updates it. */
   session(sessionId: string): FileSession {
     const path = this.folder.session(sessionId);
     const known = this.shared.sessions.get(path);
@@ -64,44 +64,44 @@ export class TenantSessions implements SessionHome {
     return session;
   }
 
-  /** Keeps a session in memory; call it when the session was used. A large one takes the room of many. */
+  /** Keeps a session in memory; call it when the session was used. */
   keep(session: FileSession): void {
     const weight = session.index.tree.size + WEIGHT_OF_SESSION;
     this.shared.sessions.set(session.path, session, Math.min(weight, MOST_SNAPSHOTS));
   }
 
-  /** To be called when the session was removed. */
+  /** Call it when the session was removed. */
   forget(session: FileSession): void {
     this.shared.sessions.delete(session.path);
   }
 
-  homeOf(snapshotId: string): FileSession | undefined {
-    const id = this.shared.homes.get(this.folder.snapshot(snapshotId));
+  sessionOfSnapshot(snapshotId: string): FileSession | undefined {
+    const id = this.shared.sessionIds.get(this.folder.snapshot(snapshotId));
     return id === undefined ? undefined : this.session(id);
   }
 
-  noteHome(snapshotId: string, { id }: FileSession): void {
-    this.shared.homes.set(this.folder.snapshot(snapshotId), id, 1);
+  rememberSnapshot(snapshotId: string, { id }: FileSession): void {
+    this.shared.sessionIds.set(this.folder.snapshot(snapshotId), id, 1);
   }
 
-  forgetHome(snapshotId: string): void {
-    this.shared.homes.delete(this.folder.snapshot(snapshotId));
+  forgetSnapshot(snapshotId: string): void {
+    this.shared.sessionIds.delete(this.folder.snapshot(snapshotId));
   }
 
-  /** What the tenant's sessions are called in the file system. */
+  /** The names of the tenant's sessions in the file system. */
   async sessionNames(): Promise<string[]> {
     const kind = this.folder.kind();
     if (kind === 'lost') return [...(await this.scan()).keys()].map(fileNameOf);
     return this.folder.store.namesIn(this.folder.sessions).filter(isFileName);
   }
 
-  /** Whether the session of a name has a folder, or all of them have lost theirs; a link is none. */
+  /** Whether the session with this name has a folder, or the folder of all sessions is lost. A link does not count. */
   hasSession(name: string): boolean {
     const { folder } = this;
     return folder.store.fs.stat(join(folder.sessions, name))?.isDirectory() ?? folder.kind() === 'lost';
   }
 
-  /** The session of a name; `undefined`: neither its log nor a snapshot tells its id. */
+  /** The session with this name; `undefined` if neither its log nor a snapshot has its id. */
   async sessionOfName(name: string): Promise<FileSession | undefined> {
     const id = this.#idInLog(name) ?? [...(await this.scan()).keys()].find((one) => fileNameOf(one) === name);
     return id === undefined ? undefined : this.session(id);
@@ -113,16 +113,16 @@ export class TenantSessions implements SessionHome {
     const stamp = stampOf(stats);
     if (this.#scan?.stamp === stamp) return this.#scan.result;
     const result = scanTenant(this.folder);
-    const isSettled = Math.abs(Date.now() - stats.mtimeMs) > SETTLED_MS;
-    this.#scan = isSettled ? { stamp, result } : undefined;
+    const isStable = Math.abs(Date.now() - stats.mtimeMs) > STABLE_MS;
+    this.#scan = isStable ? { stamp, result } : undefined;
     return result;
   }
 
   /**
-   * To be called before the tenant is looked into.
+   * Call it before reading the tenant.
    *
-   * @returns Whether there is anything.
-   * @throws `FAILED_PRECONDITION` when its folder is of another layout.
+   * @returns Whether the tenant has data.
+   * @throws `FAILED_PRECONDITION` when its folder has a foreign layout.
    */
   async open(): Promise<boolean> {
     const kind = this.folder.kind();
@@ -130,7 +130,7 @@ export class TenantSessions implements SessionHome {
     return kind !== 'none';
   }
 
-  /** To be called before something is changed: writes the logs of all sessions when their folder is not there. */
+  /** Call it before a change. Writes the logs of all sessions if their folder is lost. */
   async prepare(): Promise<void> {
     this.folder.store.prepare();
     const kind = this.folder.kind();
@@ -155,7 +155,7 @@ export class TenantSessions implements SessionHome {
     try {
       await store.changeFolder(this.folder.path, () => store.fs.rename(path, this.folder.sessions));
     } catch (error) {
-      // Another process may have made the folder in the meantime; then there is no error.
+      // Not an error if another process has created the folder in the meantime.
       if (this.folder.kind() === 'lost') throw error;
       store.removeFolderQuietly(path);
     }

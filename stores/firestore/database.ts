@@ -322,28 +322,28 @@ interface SharedRead {
 }
 
 /** The methods that a batch and a transaction share. */
-interface Commit {
+interface WriteTarget {
   create(ref: DocumentReference, data: DocumentData): unknown;
   set(ref: DocumentReference, data: DocumentData): unknown;
   update(ref: DocumentReference, data: DocumentData, guard: Precondition): unknown;
   delete(ref: DocumentReference, guard?: Precondition): unknown;
 }
 
-function addWrite(commit: Commit, write: DocumentWrite): void {
+function addWrite(target: WriteTarget, write: DocumentWrite): void {
   const guard = 'at' in write && write.at ? { lastUpdateTime: write.at } : { exists: true };
   switch (write.kind) {
     case 'create':
-      return void commit.create(write.ref, write.data);
+      return void target.create(write.ref, write.data);
     case 'set':
-      return void commit.set(write.ref, write.data);
+      return void target.set(write.ref, write.data);
     case 'update':
-      return void commit.update(write.ref, write.data, guard);
+      return void target.update(write.ref, write.data, guard);
     case 'delete':
-      return void commit.delete(write.ref, guard);
+      return void target.delete(write.ref, guard);
     case 'absent':
-      return void commit.delete(write.ref, { exists: false });
+      return void target.delete(write.ref, { exists: false });
     case 'drop':
-      return void commit.delete(write.ref);
+      return void target.delete(write.ref);
   }
 }
 

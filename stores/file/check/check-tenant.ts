@@ -20,16 +20,16 @@ export class TenantCheck {
   readonly #tenant: TenantSessions;
   readonly #check: StoreCheck;
   readonly #pace = new Pace();
-  /** Names of the files of snapshots that logs know. */
+  /** Names of the files of snapshots in logs. */
   readonly #known = new Set<string>();
-  /** Sessions whose other files are still to be looked at. */
+  /** Sessions whose other files have not been checked yet. */
   readonly #sessionIds: string[] = [];
   /** Sessions with snapshots that can't be read, or that the log has lost: any file of such a session may be needed. */
   readonly #incomplete = new Set<string>();
   /** A snapshot file can't be read. It may belong to any session and need any of its files. */
   #hasUnknownFiles = false;
 
-  /** @param tenant One with empty caches, so that everything is read from the disk. */
+  /** @param tenant Has empty caches, so that everything is read from the disk. */
   constructor(tenant: TenantSessions, check: StoreCheck) {
     this.#tenant = tenant;
     this.#check = check;
@@ -77,8 +77,8 @@ export class TenantCheck {
         kind: 'damaged',
         sessionId,
         place: this.#placeOf(path),
-        problem: 'the log of the session is missing or damaged; the session is read as its snapshots tell it',
-        advice: 'Nothing is lost: the next save to the session, or prune, writes the log anew.',
+        problem: 'the log of the session is missing or damaged; the session is read from its snapshots',
+        advice: 'No data is lost: the next save to the session, or prune, writes the log again.',
       });
     }
     for (const { snapshotId } of session.index.tree.nodes()) {
@@ -101,7 +101,7 @@ export class TenantCheck {
   async #checkEmpty(session: FileSession): Promise<void> {
     const { id: sessionId, path } = session;
     if (!this.#tenant.folder.store.fs.stat(path)) return;
-    const problem = 'what a save or a deletion that was interrupted has left of a session without snapshots';
+    const problem = 'the rest of an interrupted save or deletion, in a session without snapshots';
     await this.#reportOrphan(path, { sessionId, problem }, () => removeEmptySession(session));
   }
 
@@ -119,7 +119,7 @@ export class TenantCheck {
     }
   }
 
-  /** Files in the places of snapshots that no log knows. */
+  /** Checks files in the places of snapshots that no log has. */
   async #checkFiles(): Promise<void> {
     const { folder } = this.#tenant;
     for (const name of folder.store.namesIn(folder.path)) {
@@ -162,8 +162,8 @@ export class TenantCheck {
     if (session.index.tree.has(snapshotId)) return;
     if (session.hasLost(found.head)) {
       this.#incomplete.add(sessionId);
-      const problem = 'the log of its session has lost the snapshot; it is read by its id alone';
-      const advice = 'prune writes the log anew from the snapshots.';
+      const problem = 'the log of its session has lost the snapshot; it can be read only by its id';
+      const advice = 'prune writes the log again from the snapshots.';
       return this.#check.report({ kind: 'damaged', sessionId, snapshotId, place, problem, advice });
     }
     const problem = 'the file of a snapshot that was removed, or of a deleted session';
@@ -179,21 +179,21 @@ export class TenantCheck {
       const place = this.#placeOf(folder);
       try {
         if (store.hasFolder(folder) && store.namesIn(folder).length === 0) {
-          const problem = 'an empty folder of session records, of a write that failed';
+          const problem = 'an empty folder of session records, after a failed write';
           await this.#reportOrphan(folder, { problem }, () => removeIfEmpty(store, folder));
           continue;
         }
         const sessionId = await sessionOfRecords(this.#tenant, folder);
         if (sessionId === undefined) {
-          this.#check.report({ kind: 'damaged', place, problem: 'session records of which none can be read' });
+          this.#check.report({ kind: 'damaged', place, problem: 'session records, none of which can be read' });
           continue;
         }
         const records = new SessionRecords(this.#tenant.session(sessionId));
-        const { count, damaged } = await records.look();
+        const { count, damaged } = await records.check();
         this.#check.count('records', count);
         for (const file of damaged) {
           const problem = 'a session record whose file is damaged';
-          const advice = 'Write the record anew without expectedRevision, or remove it.';
+          const advice = 'Write the record again without expectedRevision, or remove it.';
           this.#check.report({ kind: 'damaged', sessionId, place: join(place, file), problem, advice });
         }
         if (store.fs.stat(join(sessions, name))) continue;
@@ -230,7 +230,7 @@ export class TenantCheck {
       const problem = 'a damaged draft of a record of a user or an app';
       return this.#check.report({ kind: 'damaged', place: this.#placeOf(path), problem });
     }
-    const problem = 'a draft of a record of a user or an app, of a save that was interrupted';
+    const problem = 'a draft of a record of a user or an app, after an interrupted save';
     await this.#reportOrphan(path, { problem }, () => records.sweep());
   }
 

@@ -36,15 +36,15 @@ export interface FileSystem {
   open(path: string, flags: number): number;
   close(fd: number): void;
   statOpen(fd: number): Stats;
-  /** Answers the bytes read; fewer than asked at the file's end. */
+  /** Returns the number of bytes read: at the file's end fewer than `into` takes. */
   read(fd: number, into: Uint8Array, position: number): number;
   readLater(fd: number, into: Uint8Array, position: number): Promise<number>;
-  /** Writes all of `bytes` at the place that the flags of `open` say. */
+  /** Writes all of `bytes`, at the position given by the flags of `open`. */
   write(fd: number, bytes: Uint8Array): void;
   truncate(fd: number, size: number): void;
   /** Returns when the file's content, or the folder's entries, are on the disk. */
   flush(fd: number): Promise<void>;
-  /** `undefined`: nothing there. Does not follow a symbolic link. */
+  /** `undefined` if nothing exists at the path. Does not follow a symbolic link. */
   stat(path: string): Stats | undefined;
   /** As `stat`, but follows symbolic links. */
   statTarget(path: string): Stats | undefined;
@@ -54,14 +54,14 @@ export interface FileSystem {
   mkdir(path: string): void;
   rmdir(path: string): void;
   readdir(path: string): string[];
-  /** Calls `onEvent` with the name of an entry of the folder that changed, or with `undefined`; `onEnd` when it can watch no longer. */
+  /** Calls `onEvent` with the name of an entry of the folder that changed, or with `undefined`; `onEnd` when it can't watch any more. */
   watch(path: string, onEvent: (name: string | undefined) => void, onEnd: () => void): Watch;
 }
 
-/** A symbolic link in place of a file is refused, never followed. Windows has no such flag; links need a privilege there. */
+/** Refuses a symbolic link in place of a file. Windows has no such flag; there, links need a privilege. */
 const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
 
-/** Does not wait for a writer where a FIFO is in place of the file. */
+/** Does not wait for a writer if a FIFO is in place of the file. */
 export const READ = constants.O_RDONLY | NO_FOLLOW | (constants.O_NONBLOCK ?? 0);
 export const READ_FOLDER = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0);
 export const READ_APPEND = constants.O_RDWR | constants.O_APPEND | NO_FOLLOW;
@@ -76,7 +76,7 @@ const fsyncAsync = promisify(fsync);
 export const nodeFileSystem: FileSystem = {
   open(path, flags) {
     const fd = openSync(path, flags, FILE_MODE);
-    // The process's umask may have taken the owner's own rights away.
+    // The process's umask may have removed the owner's rights.
     if (flags === CREATE) fchmodSync(fd, FILE_MODE);
     return fd;
   },
@@ -117,7 +117,7 @@ export function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException | undefined)?.code;
 }
 
-/** Runs work whose failure does no harm, such as tidying. */
+/** Runs work that may fail, such as removing old files. */
 export function attempt(work: () => void): void {
   try {
     work();

@@ -1,4 +1,4 @@
-/** A change of a folder's entries that waits to be made and flushed. */
+/** A change of a folder's entries that has not been made yet. */
 interface Pending {
   readonly change: () => void;
   readonly resolve: () => void;
@@ -19,7 +19,7 @@ export class FolderCommits {
     this.#flush = flush;
   }
 
-  /** Makes the change, and returns when it is on the disk. Throws what the change throws, else what the flush does. */
+  /** Makes the change, and resolves when it is on the disk. @throws The error of the change or of the flush. */
   run(path: string, change: () => void): Promise<void> {
     return new Promise((resolve, reject) => {
       const pending = { change, resolve, reject };

@@ -51,7 +51,7 @@ export interface Call {
   readonly consequence?: string;
 }
 
-/** Runs a call of the store; failures of the system become `GenkitError`s that name no path but the one that the store was given. */
+/** Runs a call of the store. Failures of the system become `GenkitError`s that name only the path that the store was given. */
 export async function reportingFailures<T>(call: Call, directory: StoreDirectory, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
@@ -81,10 +81,10 @@ function reported(
   });
 }
 
-/** What a file system without hard links answers when one is to be made. */
+/** Codes of a failed hard link on file systems without hard links. */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'UNKNOWN']);
 
-/** The error of a call that failed because the store's directory can't be made or opened; `undefined`: it failed for another reason. */
+/** The error of a call that failed because the store's directory can't be created or opened; `undefined` for other failures. */
 function unusableDirectoryError(
   { given, path, fs, owner = 'FileSessionStore' }: StoreDirectory,
   error: unknown,
@@ -92,11 +92,11 @@ function unusableDirectoryError(
   const code = codeOf(error) ?? '';
   if (NO_LINKS.has(code) && (error as NodeJS.ErrnoException).syscall === 'link') {
     return directoryError(
-      `${owner} can't use ${quote(given)}: its file system has no hard links (${code}). Give the store a directory on one that has.`,
+      `${owner} can't use ${quote(given)}: its file system has no hard links (${code}). Choose a directory on another file system.`,
     );
   }
   const { reason, isLasting } = meaningOf(error);
-  // Any other call says ENOENT when the directory was removed a moment ago; the next save makes it anew.
+  // Any other call fails with ENOENT if the directory was just removed; the next save creates it again.
   const isRemoved = code === 'ENOENT' && (error as NodeJS.ErrnoException).syscall !== 'mkdir';
   if (!isLasting || isRemoved || statIfReachable(fs, path)?.isDirectory()) return undefined;
   return directoryError(
@@ -111,22 +111,22 @@ export function outcomeUnknown(what: string, error: unknown): unknown {
   const { status = 'UNAVAILABLE', reason } = meaningOf(error);
   return new GenkitError({
     status,
-    message: `${what} failed in its last step: ${reason}. It is not known whether it was saved: read it before saving again.`,
+    message: `${what} failed in its last step: ${reason}. It may have been saved: read it before saving again.`,
   });
 }
 
-/** Whether a system call failed with this. */
+/** Whether the error is of a system call. */
 export function isSystemError(error: unknown): boolean {
   return error instanceof Error && codeOf(error) !== undefined && 'syscall' in error;
 }
 
-/** Whether an error is about one file alone: a newer version wrote it, a link is in its place, or the process may not open it. */
+/** Whether an error concerns only one file: a newer version wrote it, a link is in its place, or the process may not open it. */
 export function isRefused(error: unknown): boolean {
   if (error instanceof GenkitError) return error.status === 'FAILED_PRECONDITION';
   return isSystemError(error) && ['EACCES', 'EPERM'].includes(codeOf(error)!);
 }
 
-/** `undefined`: it was refused. What is about other files goes on. */
+/** Returns `undefined` for an error that concerns only one file, so that work on other files can continue. */
 export async function unlessRefused<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;

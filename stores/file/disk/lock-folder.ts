@@ -5,15 +5,15 @@ import { attempt, closeQuietly, codeOf, CREATE, type FileSystem } from './file-s
 import { formatOwner, livenessOf, newOwner, parseOwner, type Owner } from './lock-owner.ts';
 import { readBeginning } from './read-file.ts';
 
-/** The lock of an owner whose process can't be looked up from here is taken over at this age. */
+/** A lock is taken over at this age if its owner's process can't be looked up from here. */
 const UNKNOWN_OWNER_EXPIRES_MS = 30_000;
-/** After this time a holder no longer commits. Far below the age at which others take the lock over. */
+/** After this time a holder no longer commits. Far below the age at which another process takes the lock over. */
 const LONGEST_HOLD_MS = 15_000;
 const LONGEST_PAUSE_MS = 10;
 
 /** A lock that is held. */
 export interface HeldLock {
-  /** Call it right before a commit point. Throws `ABORTED` when the lock has been held so long that another process may have it by now. */
+  /** Call it right before a commit point. Throws `ABORTED` when the lock was held so long that another process may have taken it over. */
   assertHeld(): void;
 }
 
@@ -23,7 +23,7 @@ interface Claim {
   readonly text: string;
 }
 
-/** Tasks of this process queue here for a lock, instead of polling its file. */
+/** Queues the tasks of this process for a lock, so that they do not poll its file. */
 const inThisProcess = new KeyQueue();
 
 /**
@@ -53,7 +53,7 @@ export class LockFolder {
   readonly #inUse = new Set<string>();
 
   /**
-   * @param options.makeFolder Makes the folder, if it is not there.
+   * @param options.makeFolder Creates the folder, if it is missing.
    * @param options.flush Flushes an open file.
    */
   constructor(
@@ -77,7 +77,7 @@ export class LockFolder {
    * Runs `task` while holding the lock of this name.
    *
    * @param what What is locked, for the message: `Session "s"`.
-   * @throws `ABORTED` when others hold the lock until the timeout; the system's error when it can't be made.
+   * @throws `ABORTED` when another owner holds the lock until the timeout; the system's error when the lock can't be created.
    */
   run<T>(name: string, what: string, task: (lock: HeldLock) => Promise<T>): Promise<T> {
     const path = join(this.path, name);
@@ -91,7 +91,7 @@ export class LockFolder {
         try {
           return await task({ assertHeld: () => assertRecent(age(), what) });
         } finally {
-          // After so long another process may hold it.
+          // After that time another process may hold it.
           const own = age() < LONGEST_HOLD_MS ? chain : this.#tryAcquire(path);
           if (own) this.#release(own);
         }
@@ -101,14 +101,14 @@ export class LockFolder {
     });
   }
 
-  /** Whether the owner that `text` names has died. If that can't be known here: whether the file at `path` is older than 30 seconds. */
+  /** Whether the owner that `text` names has died; if that can't be determined, whether the file at `path` is older than 30 seconds. */
   isAbandoned(text: string, path: string): boolean {
     const owner = parseOwner(text);
     const liveness = owner ? livenessOf(owner) : 'unknown';
     return liveness === 'unknown' ? this.#ageOf(path) > UNKNOWN_OWNER_EXPIRES_MS : liveness === 'dead';
   }
 
-  /** Removes the files of dead owners. Files whose names are not of the store's form stay. */
+  /** Removes the files of dead owners. Keeps files whose names do not have the store's form. */
   tidy(): void {
     const names = this.#fs.readdir(this.path).filter((one) => OWN_NAME.test(one));
     for (const name of names) {
@@ -124,7 +124,7 @@ export class LockFolder {
     }
   }
 
-  /** Removes this process's mark; it comes back with the next lock. */
+  /** Removes this process's mark; the next lock creates it again. */
   close(): void {
     if (this.#owner) this.#remove(this.#mark());
   }
@@ -137,7 +137,7 @@ export class LockFolder {
       if (waited() > this.#timeoutMs) {
         throw new GenkitError({
           status: 'ABORTED',
-          message: `${what} was locked by others for ${this.#timeoutMs} ms. Try again; raise lockTimeoutMs if it has to wait longer.`,
+          message: `${what} was locked by another process for ${this.#timeoutMs} ms. Try again, or raise lockTimeoutMs.`,
         });
       }
       await pause(Math.min(attempt, LONGEST_PAUSE_MS) * (0.5 + Math.random()));
@@ -167,7 +167,7 @@ export class LockFolder {
       const text = this.#read(at);
       if (text === undefined) return undefined;
       const claim = { path: at, text };
-      // Tasks of this process run one after the other, so an own link here is one that an earlier task could not remove.
+      // Tasks of this process run one after the other, so its own link here is one that an earlier task could not remove.
       if (!this.#isOwn(text) && !this.isAbandoned(text, at)) return undefined;
       chain.push(claim);
     }
@@ -178,10 +178,10 @@ export class LockFolder {
     return this.#read(path) === text && (this.#isOwn(text) || this.isAbandoned(text, path));
   }
 
-  /** Removes the lock before its claims: the claims must exist as long as the lock does, or others would take it over. */
+  /** Removes the lock before its claims: the claims must exist as long as the lock does, or another process would take it over. */
   #release(chain: readonly Claim[]): void {
     for (const { path } of chain) {
-      // A link that can't be removed stays this owner's: the next task here claims it, or others when this process has ended.
+      // A link that can't be removed stays this owner's: the next task here claims it, or another process after this one has ended.
       if (!this.#remove(path) && !this.#remove(path)) return;
     }
   }
@@ -206,8 +206,8 @@ export class LockFolder {
   }
 
   /**
-   * Makes the folder and this process's mark. The mark is written and flushed before any lock is linked to it, so no lock is without its
-   * text after a power failure. If the mark can't be written, the call fails.
+   * Makes the folder and this process's mark. The mark is written and flushed before any lock is linked to it, so every lock has its
+   * text even after a power failure. If the mark can't be written, the call fails.
    */
   async #makeMark(): Promise<void> {
     this.#makeFolder();
@@ -228,7 +228,7 @@ export class LockFolder {
     return join(this.path, `${MARK}${this.#self().text}`);
   }
 
-  /** The text of a lock or a claim; `undefined`: there is none. */
+  /** The text of a lock or a claim; `undefined` if it does not exist. */
   #read(path: string): string | undefined {
     const content = readBeginning(this.#fs, path, LONGEST_TEXT);
     return typeof content === 'object' ? content.bytes.toString('latin1') : content === 'missing' ? undefined : '';
@@ -257,17 +257,17 @@ export class LockFolder {
 const MARK = 'owner-';
 /** Bytes that are read of a mark. */
 const LONGEST_TEXT = 256;
-/** How often a mark is made anew: another process may tidy away a mark that is just being written. */
+/** How often a mark is created again: another process may remove a mark that is just being written. */
 const MOST_MARKS = 5;
 
-/** The names of marks, of locks, and of claims on them. Nothing else in the folder is the store's to remove. */
+/** The names of marks, of locks, and of claims on them. The store does not remove other files in the folder. */
 const OWN_NAME = /^(?:owner-1\.[0-9a-f.]+|[0-9a-f]{64}(?:\.\d+)?)$/;
 
 function assertRecent(ageMs: number, what: string): void {
   if (ageMs < LONGEST_HOLD_MS) return;
   throw new GenkitError({
     status: 'ABORTED',
-    message: `${what} was locked for longer than ${LONGEST_HOLD_MS} ms by this call, which gave up and saved nothing. Try again.`,
+    message: `${what} was locked for longer than ${LONGEST_HOLD_MS} ms by this call, which saved nothing. Try again.`,
   });
 }
 

@@ -3,15 +3,15 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { codeOf } from './file-system.ts';
 
-/** The thread that holds a lock or writes a temporary file: enough for another process to tell whether it still runs. */
+/** The thread that holds a lock or writes a temporary file. Another process can find out from it whether the thread still runs. */
 export interface Owner {
   /** Identifies the boot of the machine and the process namespace in it. A `pid` is valid only there. */
   readonly host: string;
   /** The id of the thread on Linux; elsewhere of the process. */
   readonly pid: number;
-  /** The start time of `pid`, because a later thread may get the same one; `0`: not known. */
+  /** The start time of `pid`, because a later thread may get the same id; `0`: unknown. */
   readonly started: string;
-  /** Different for every owner, also in one process. */
+  /** Unique for every owner, even in one process. */
   readonly nonce: string;
 }
 
@@ -21,7 +21,7 @@ export type Liveness = 'alive' | 'dead' | 'unknown';
 /**
  * This thread, as an owner.
  *
- * @throws The system's error when the process table can't be read now: others would take an owner without a start time for dead.
+ * @throws The system's error when the process table can't be read now: other processes would consider an owner without a start time dead.
  */
 export function newOwner(): Owner {
   self ??= thisThread();
@@ -40,7 +40,7 @@ export function formatOwner({ host, pid, started, nonce }: Owner): string {
   return `1.${host}.${pid}.${started}.${nonce}`;
 }
 
-/** The owner at the beginning of a text; `undefined`: the text names none. */
+/** The owner at the beginning of a text; `undefined` if the text does not name one. */
 export function parseOwner(text: string): Owner | undefined {
   const match = /^1\.([0-9a-f]{12})\.(\d+)\.(\d+)\.([0-9a-f]{12})(?=-|$)/.exec(text);
   if (!match) return undefined;
@@ -48,7 +48,7 @@ export function parseOwner(text: string): Owner | undefined {
   return { host, pid: Number(pid), started, nonce };
 }
 
-/** Whether the owner still runs. Never `dead` for an owner that may still write; `alive` when it can't be found out now. */
+/** Whether the owner still runs. Never `dead` for an owner that may still write; `alive` if that can't be determined now. */
 export function livenessOf(owner: Owner): Liveness {
   if (owner.host !== thisHost()) return 'unknown';
   if (owner.pid === self?.pid && owner.started === self.started) return 'alive';
@@ -78,16 +78,15 @@ function thisHost(): string {
 }
 
 function bootId(): string {
-  return unlessCode(UNTOLD, () => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()) ?? hostname();
+  return unlessCode(UNAVAILABLE, () => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()) ?? hostname();
 }
 
 function processNamespace(): string {
-  return unlessCode(UNTOLD, () => readlinkSync('/proc/self/ns/pid')) ?? '';
+  return unlessCode(UNAVAILABLE, () => readlinkSync('/proc/self/ns/pid')) ?? '';
 }
 
 let isLinux: boolean | undefined;
 
-/** Whether Linux's process table is there. */
 function hasProcessTable(): boolean {
   isLinux ??= unlessCode(MISSING, () => readFileSync('/proc/self/stat', 'latin1')) !== undefined;
   return isLinux;
@@ -99,11 +98,11 @@ function mustStartOf(pid: number): string {
   return started;
 }
 
-/** When a process or thread started; `undefined`: it has ended. */
+/** When a process or thread started; `undefined` if it has ended. */
 function startOf(pid: number): string | undefined {
   const line = unlessCode(MISSING, () => readFileSync(`/proc/${pid}/stat`, 'latin1'));
   if (line === undefined) return undefined;
-  // The second field is the command in parentheses, and may itself hold anything.
+  // The second field is the command in parentheses, which may contain any characters.
   const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
   const [state, threads, started] = [fields[0], fields[17], fields[19]];
   // A zombie has ended when none of its threads is left inside a system call.
@@ -113,9 +112,9 @@ function startOf(pid: number): string | undefined {
 
 const MISSING: readonly unknown[] = ['ENOENT', 'ESRCH'];
 /** Codes of systems that will never give this information. */
-const UNTOLD: readonly unknown[] = [...MISSING, 'EACCES', 'EPERM'];
+const UNAVAILABLE: readonly unknown[] = [...MISSING, 'EACCES', 'EPERM'];
 
-/** What `read` answers; `undefined` when it fails with one of `codes`. */
+/** The result of `read`; `undefined` if it fails with one of `codes`. */
 function unlessCode<T>(codes: readonly unknown[], read: () => T): T | undefined {
   try {
     return read();

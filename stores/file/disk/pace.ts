@@ -1,11 +1,11 @@
-/** How long a call works before it lets others of the process run. */
+/** How long a call works before it lets other work of the process run. */
 const LONGEST_STRETCH_MS = 5;
 
-/** Interrupts a long call, so that it does not block the process: call `rest` between any two steps. */
+/** Interrupts a long call, so that it does not block the event loop: call `rest` between any two steps. */
 export class Pace {
   #since = performance.now();
 
-  /** The promise to wait for before the next step; `undefined`: go on at once. */
+  /** A promise to await before the next step; `undefined` if no pause is needed. */
   rest(): Promise<void> | undefined {
     if (performance.now() - this.#since < LONGEST_STRETCH_MS) return undefined;
     return new Promise((resolve) => {

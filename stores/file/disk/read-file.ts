@@ -1,16 +1,16 @@
 import type { Stats } from 'node:fs';
 import { closeQuietly, codeOf, READ, type FileSystem } from './file-system.ts';
 
-/** Up to this size a synchronous read takes less time than one by another thread. */
+/** Up to this size a synchronous read is faster than one in another thread. */
 const SMALL = 64 * 1024;
 
-/** Node reads no more at once, and the store writes no such file. */
+/** The most that Node reads at once. The store does not write larger files. */
 const LARGEST = 2 ** 31 - 1;
 
-/** Codes that say that the path is not that of a file. */
+/** Codes for a path that is not a file's. */
 const NO_FILE = new Set(['ELOOP', 'EISDIR', 'EMLINK', 'ENOTDIR', 'EFTYPE', 'ENXIO']);
 
-/** What was read of a file; `missing`: there is none; `no-file`: a folder, a link, or a file larger than the store writes is in its place. */
+/** The content of a file; `missing`: it does not exist; `no-file`: a folder, a link, or a file larger than the store writes is in its place. */
 export type FileContent = { readonly bytes: Buffer; readonly stats: Stats } | 'missing' | 'no-file';
 
 /** Reads a file from `start` to its end. */

@@ -4,7 +4,7 @@ import { attempt, closeQuietly, codeOf, CREATE, READ_FOLDER, type FileSystem } f
 import { FolderCommits } from './folder-commits.ts';
 import { LockFolder } from './lock-folder.ts';
 
-/** How much is on the disk when a save is acknowledged. */
+/** Whether a save is on the disk when it is acknowledged. */
 export type Durability = 'full' | 'fast';
 
 /** The store's whole folder: locks, temporary files, and below it a folder for each tenant. */
@@ -30,7 +30,7 @@ export class StoreFolder {
   }
 
   /**
-   * To be called before something is changed. The first time it removes what processes that died have left; a reader changes nothing.
+   * Call it before a change. The first call removes the temporary files of dead processes.
    *
    * @throws as {@link hasFolder} does.
    */
@@ -52,14 +52,14 @@ export class StoreFolder {
     }
   }
 
-  /** Waits for the calls that are under way, and leaves no mark of this process behind. */
+  /** Waits for the running calls, and removes this process's mark. */
   async close(): Promise<void> {
     await Promise.allSettled(this.#calls);
-    // If something else is in the folder's place, it does not belong to the store.
+    // Something else in the folder's place does not belong to the store.
     attempt(() => this.hasFolder(this.locks.path) && this.locks.close());
   }
 
-  /** Writes a new file under a temporary name, and answers it open and not flushed. */
+  /** Writes a new file under a temporary name. Returns it open and not flushed. */
   writeTemporary(bytes: Uint8Array): { readonly path: string; readonly fd: number } {
     const path = join(this.#temporary, this.locks.newOwnName());
     const fd = this.#create(path);
@@ -81,9 +81,9 @@ export class StoreFolder {
   }
 
   /**
-   * Writes a file and moves it into its place, whole and flushed as the durability says. The folder's entries are not flushed.
+   * Writes a file and moves it into its place, flushed if the durability requires it. Does not flush the folder's entries.
    *
-   * @param before Called right before the move; where it throws there is none.
+   * @param before Called right before the move. If it throws, the file is not moved.
    */
   async replace(path: string, bytes: Uint8Array, before = () => {}): Promise<void> {
     const made = this.writeTemporary(bytes);
@@ -102,49 +102,49 @@ export class StoreFolder {
   /**
    * Moves a file into its place.
    *
-   * @param options.replaces Whether a file may be there; else the call fails with `EEXIST`.
+   * @param options.replaces Whether an existing file is replaced; otherwise the call fails with `EEXIST`.
    */
   move(from: string, to: string, { replaces }: { replaces: boolean }): void {
     if (replaces) return this.fs.rename(from, to);
-    // Unlike a rename, a link replaces nothing.
+    // Unlike a rename, a link does not replace a file.
     this.fs.link(from, to);
     this.removeQuietly(from);
   }
 
-  /** Flushes an open file, or not, as the durability says. */
+  /** Flushes an open file if the durability requires it. */
   async flush(fd: number): Promise<void> {
     if (this.durability === 'full') await this.fs.flush(fd);
   }
 
-  /** Flushes the entries of a folder, or not, as the durability says. */
+  /** Flushes the entries of a folder if the durability requires it. */
   flushFolder(path: string): Promise<void> {
     return this.changeFolder(path, () => {});
   }
 
-  /** Makes a change of a folder's entries, and flushes them or not, as the durability says. */
+  /** Makes a change of a folder's entries, and flushes them if the durability requires it. */
   async changeFolder(path: string, change: () => void): Promise<void> {
     if (this.durability === 'full') await this.#commits.run(path, change);
     else change();
   }
 
   /**
-   * Whether the store has this folder. Refuses anything else in its place: a link that others put there may lead anywhere. The check is not
-   * a guarantee: a link that is put there later is followed until the next check.
+   * Whether the store has this folder. Refuses anything else in its place: a link may lead anywhere. The check is not
+   * a guarantee: a link that is created later is followed until the next check.
    *
-   * @throws `FAILED_PRECONDITION` for a symbolic link, and for all else that is no folder.
+   * @throws `FAILED_PRECONDITION` for a symbolic link, and for anything else that is not a folder.
    */
   hasFolder(path: string): boolean {
     const found = this.fs.stat(path);
     if (!found) return false;
     if (found.isDirectory()) return true;
     throw failedPrecondition(
-      `Something that is no folder, a symbolic link perhaps, is at ${quote(relative(this.path, path))} in the store's directory. The store ` +
-        'does not follow links inside its directory: put the folder itself there.',
+      `${quote(relative(this.path, path))} in the store's directory is not a folder, for example a symbolic link. The store ` +
+        'does not follow links inside its directory: replace it by the folder itself.',
     );
   }
 
   /**
-   * Makes a folder, and those above it, where they are missing; answers the folders that got a new entry.
+   * Creates a folder and its missing parents. Returns the folders that got a new entry.
    *
    * @throws as {@link hasFolder} does.
    */
@@ -158,7 +158,7 @@ export class StoreFolder {
     return [...this.makeFolder(dirname(path)), ...this.#makeLast(path)];
   }
 
-  /** The names in a folder; none when it is not there. */
+  /** The names in a folder; none if it does not exist. */
   namesIn(path: string): string[] {
     try {
       return this.fs.readdir(path);
@@ -168,7 +168,7 @@ export class StoreFolder {
     }
   }
 
-  /** Removes a file; it may be gone already. */
+  /** Removes a file, if it exists. */
   remove(path: string): void {
     try {
       this.fs.unlink(path);
@@ -177,9 +177,9 @@ export class StoreFolder {
     }
   }
 
-  /** Removes a file that does no harm where it stays. */
+  /** Removes a file whose rest would do no harm. Does not throw. */
   removeQuietly(path: string): void {
-    // Twice, because a fault may be short.
+    // Twice, because a failure may be temporary.
     for (let tries = 0; tries < 2; tries++) attempt(() => this.remove(path));
   }
 

@@ -5,7 +5,7 @@ import type { FileSystem } from './file-system.ts';
 
 /** The directory of a store. */
 export interface StoreDirectory {
-  /** As the developer gave it, for messages. */
+  /** The developer's argument, for messages. */
   readonly given: string;
   /** Absolute. */
   readonly path: string;
@@ -15,7 +15,7 @@ export interface StoreDirectory {
 }
 
 /**
- * The absolute path of a directory that is there, or can be made.
+ * The absolute path of a directory that exists or can be created.
  *
  * @throws `INVALID_ARGUMENT` if `directory` is not a path, `FAILED_PRECONDITION` if a file is in its place.
  */
@@ -28,7 +28,7 @@ export function usableDirectory(directory: unknown, fs: FileSystem, owner = 'Fil
     path = resolve(directory);
   } catch {
     throw directoryError(
-      `${owner} can't use ${quote(directory)}: the working directory of the process was removed. Give an absolute path.`,
+      `${owner} can't use ${quote(directory)}: the working directory of the process was removed. Pass an absolute path.`,
     );
   }
   for (let at = path; ; at = dirname(at)) {
@@ -42,12 +42,12 @@ export function usableDirectory(directory: unknown, fs: FileSystem, owner = 'Fil
   }
 }
 
-/** Names a path of the server, so a client gets neither the message nor the status. */
+/** An error that names a path of the server: clients get neither its message nor its status. */
 export function directoryError(message: string): GenkitError {
   return addressTo('operator', new GenkitError({ status: 'FAILED_PRECONDITION', message }));
 }
 
-/** `undefined`: nothing is there, or the process can't look. */
+/** `undefined` if nothing exists at the path, or the process may not look. */
 export function statIfReachable(fs: FileSystem, path: string): ReturnType<FileSystem['statTarget']> {
   try {
     return fs.statTarget(path);

@@ -1,10 +1,10 @@
 import { promisify } from 'node:util';
 import { constants, deflate, deflateSync, inflate, inflateSync } from 'node:zlib';
 
-/** Up to this size, packed or not, packing or unpacking takes less time here than in another thread. */
+/** Up to this size, packed or not, packing and unpacking are faster in this thread than in another. */
 const SMALL = 64 * 1024;
 
-/** The smaller levels take a tenth of the time of the usual one, and pack text nearly as well. */
+/** The lowest level takes a tenth of the time of the default, and packs text nearly as well. */
 const FAST = { level: constants.Z_BEST_SPEED };
 
 const deflateLater = promisify<Buffer, object, Buffer>(deflate);
@@ -15,12 +15,12 @@ export async function pack(text: string): Promise<Buffer> {
   return bytes.length <= SMALL ? deflateSync(bytes, FAST) : deflateLater(bytes, FAST);
 }
 
-/** Whether bytes begin as those that {@link pack} answers. No JSON text begins so. */
+/** Whether bytes begin like a result of {@link pack}. JSON text never does. */
 export function isPacked(bytes: Uint8Array): boolean {
   return bytes[0] === 0x78;
 }
 
-/** @throws When these are not the bytes that `pack` answered. */
+/** @throws Error for bytes that are not a result of {@link pack}. */
 export async function unpack(bytes: Uint8Array): Promise<Buffer> {
   return bytes.length <= SMALL ? inflateSync(bytes) : inflateLater(bytes);
 }

@@ -8,13 +8,13 @@ import { isObject, textOf } from './text.ts';
 export interface LogHeader {
   readonly session: string;
   readonly incarnation: string;
-  /** Tells the log from the one that was in its place before it. */
+  /** Distinguishes the log from an earlier one in its place. */
   readonly log: string;
 }
 
-/** A first save. It counts when the snapshot's file is in its place; only the last save of a log may not count. */
+/** A first save. It is committed when the snapshot's file is in its place; only the last save of a log may lack its commit. */
 export interface SaveLine {
-  /** The snapshot's place in the order of first saves: one after the save before, or that of a `next` line. So a lost line is noticed. */
+  /** The snapshot's place in the order of first saves: one more than the save before, or that of a `next` line. So a lost line is noticed. */
   readonly save: number;
   readonly id: string;
   readonly parent?: string | undefined;
@@ -24,9 +24,9 @@ export interface SaveLine {
 }
 
 /**
- * A line of a session's log. Times are in µs since 1970; they order sessions in lists, and nothing else.
+ * A line of a session's log. Times are in µs since 1970; they are used only to order sessions in lists.
  *
- * - `done`: all that came with the line before is carried out.
+ * - `done`: all work of the line before is complete.
  * - `rewrite`: the snapshot of this place was written again.
  * - `remove`: these places were pruned. When the snapshot written last is among them, `at` and `updatedAt` say when that was.
  * - `delete`: the session is deleted.
@@ -48,14 +48,14 @@ export function formatLine(line: LogLine): string {
   return `${JSON.stringify(line)}\n`;
 }
 
-/** The log can't be read. It is made anew from the snapshots' files. */
+/** The log can't be read. It is rebuilt from the snapshots' files. */
 export class DamagedLog extends Error {}
 
 /**
  * The lines of a log, or of a part of it, without its header.
  *
  * @param bytes Whole lines.
- * @throws DamagedLog when a line is none.
+ * @throws DamagedLog when a line is invalid.
  */
 export function parseLines(bytes: Buffer): LogLine[] {
   const lines = parseAll(bytes);
@@ -65,7 +65,7 @@ export function parseLines(bytes: Buffer): LogLine[] {
 
 /**
  * @param bytes The first line.
- * @throws DamagedLog when this is no header, `FAILED_PRECONDITION` when a newer version of this store wrote it.
+ * @throws DamagedLog when this is not a header, `FAILED_PRECONDITION` when a newer version of this store wrote it.
  */
 export function parseHeader(bytes: Buffer): LogHeader {
   const { format, session, incarnation, log } = parseAll(bytes)[0] ?? {};
@@ -75,7 +75,7 @@ export function parseHeader(bytes: Buffer): LogHeader {
   return { session, incarnation, log };
 }
 
-/** The session that a log's first line names, in any format. */
+/** The session in a log's first line, in any format. */
 export function sessionOfHeader(bytes: Buffer): string | undefined {
   const session = parseAll(bytes)[0]?.['session'];
   return typeof session === 'string' ? session : undefined;
@@ -124,7 +124,7 @@ function isTime(value: unknown): value is number {
   return Number.isSafeInteger(value);
 }
 
-/** The latest time that is a safe integer in µs; a later time of a wrong clock is replaced by it. */
+/** The latest time that is a safe integer in µs. It replaces a later time of a wrong clock. */
 const LATEST_MS = 8e12;
 let lastMs = 0;
 let inSameMs = 0;

@@ -14,13 +14,13 @@ export interface SaveRef {
 export interface RecordFile extends Pick<Sealable, 'stored'> {
   /** The record's `scopeKey`. */
   readonly key: string;
-  /** The save that the second line names; `undefined`: there is no such line, or it can't be read. */
+  /** The save in the second line; `undefined` if the line is missing or can't be read. */
   readonly save: SaveRef | undefined;
-  /** Bytes of the first line, when there is more. */
+  /** Bytes of the first line, if there are more lines. */
   readonly cutAt: number | undefined;
 }
 
-/** What the file of a record is called, without ending. */
+/** The name of a record's file, without extension. */
 export function recordNameOf(key: string): string {
   return hashOf(key);
 }
@@ -32,7 +32,7 @@ export async function formatRecord(
   { save, cipher }: { save: SaveRef; cipher: Cipher | undefined },
 ): Promise<Buffer> {
   const head = { scope: JSON.parse(key) as string[] };
-  // An empty record is about to be removed. It is in clear, so that this needs no key.
+  // An empty record will be removed. It is in clear, so that the removal needs no key.
   const used = isEmpty(record) ? undefined : cipher;
   const line = await formatSealable(head, { name: 'record', value: record, place: PLACE }, used);
   return Buffer.from(`${line}${JSON.stringify([save.snapshotId, save.commit])}\n`);
@@ -41,12 +41,12 @@ export async function formatRecord(
 /** A record is encrypted as a whole, so there is one place. */
 const PLACE = 'record';
 
-/** The record, decrypted. Throws what {@link openSealable} throws. */
+/** The record, decrypted. @throws as {@link openSealable}. */
 export async function openRecord(file: RecordFile, sealer: Sealer, damaged: () => Error): Promise<ScopeRecord> {
   return (await openSealable(file, { sealer, place: PLACE, damaged })) as ScopeRecord;
 }
 
-/** Whether a file is that of a record without a key. */
+/** Whether the file is of an empty record. */
 export function isEmptyRecord({ stored }: RecordFile): boolean {
   return 'value' in stored && isEmpty(stored.value as ScopeRecord);
 }
@@ -56,7 +56,7 @@ function isEmpty(record: ScopeRecord): boolean {
 }
 
 /**
- * @param name What the file is called; a file of another record is `undefined` like everything that is no record.
+ * @param name The file's name. The result is `undefined` for the file of another record, and for anything else.
  * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it.
  */
 export function parseRecord(content: Buffer, name: string, what: string): RecordFile | undefined {

@@ -5,9 +5,9 @@ import { assertReadable } from '../../../src/store/parts/format.ts';
 import { isPacked, pack, unpack } from './compression.ts';
 import { jsonObjectOf, jsonOf } from './text.ts';
 
-/** The version of what this store writes in clear. */
+/** The format version of data in clear. */
 export const FORMAT = 1;
-/** The version of what it writes encrypted. A file of a higher one is refused. */
+/** The format version of encrypted data. Files of higher versions are refused. */
 export const SEALED_FORMAT = 2;
 
 /** Shorter text does not get smaller. */
@@ -19,11 +19,11 @@ export async function sealText(text: string, cipher: Cipher, place: string): Pro
   return cipher.seal(bytes, place).toString('base64');
 }
 
-/** The value whose JSON text was sealed. Throws what {@link Sealer.open} throws. */
+/** The value whose JSON text was sealed. @throws as {@link Sealer.open}. */
 export async function openJson(sealed: string, sealer: Sealer, place: string): Promise<Json> {
   const bytes = await sealer.open(Buffer.from(sealed, 'base64'), place);
   const json = jsonOf(isPacked(bytes) ? await unpack(bytes) : bytes);
-  if (json === undefined) throw new Error('what was sealed is no JSON');
+  if (json === undefined) throw new Error('the sealed text is not JSON');
   return json;
 }
 
@@ -48,7 +48,7 @@ export async function formatSealable(
 /**
  * Reads a line of {@link formatSealable}; `undefined` for anything else.
  *
- * @param what What it is, as the beginning of a sentence.
+ * @param what Describes the line, as the beginning of a sentence.
  * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it.
  */
 export function parseSealable(

@@ -8,7 +8,7 @@ export interface SessionRecordFile extends Omit<SessionRecord, 'value'>, Pick<Se
   readonly sessionId: string;
 }
 
-/** What the names of all records of a kind begin with. */
+/** The prefix of the names of all records of a kind. */
 export function recordPrefix(kind: string): string {
   return `${hashOf(kind)}-`;
 }
@@ -28,7 +28,7 @@ export async function formatSessionRecord(
   return Buffer.from(await formatSealable(head, { name: 'value', value, place: placeOf(head) }, cipher));
 }
 
-/** The record, its value decrypted. Throws what {@link openSealable} throws. */
+/** The record, its value decrypted. @throws as {@link openSealable}. */
 export async function openSessionRecord(
   file: SessionRecordFile,
   sealer: Sealer,
@@ -44,7 +44,7 @@ function placeOf({ kind, key, revision }: Omit<SessionRecord, 'value'>): string 
 }
 
 /**
- * @param name What the file is called; a file of another record is `undefined` like everything that is no record.
+ * @param name The file's name. The result is `undefined` for the file of another record, and for anything else.
  * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it.
  */
 export function parseSessionRecord(content: Buffer, name: string): SessionRecordFile | undefined {

@@ -13,60 +13,60 @@ import { isPacked, pack, unpack } from './compression.ts';
 import { FORMAT, openJson, SEALED_FORMAT, sealText } from './sealable.ts';
 import { isObject, jsonObjectOf, jsonOf } from './text.ts';
 
-/** The member of a snapshot's file that holds what the store itself needs to know; others whose names begin so are the store's too. */
+/** The member of a snapshot's file with the store's own data. All members whose names begin with it are the store's. */
 const OWN = 'genkitx-agents';
 const LIFTS = `${OWN}/lifts`;
 const CHANGES = `${OWN}/changes`;
-/** What is encrypted of the first line, and the whole second one. */
+/** The encrypted part of the first line, and the encrypted second line. */
 const SEALED = `${OWN}/sealed`;
 const SEALED_BODY = `${OWN}/sealed-state`;
 
 /** Names one state of one snapshot. */
 export interface StateRef {
   readonly id: string;
-  /** Different for every state that was ever written. */
+  /** Unique for every state that was ever written. */
   readonly version: string;
-  /** Diffs between it and a whole state; 0: it is whole itself. */
+  /** The number of diffs from the last checkpoint to it; 0: it is a checkpoint. */
   readonly depth: number;
 }
 
 /** The change of records that came with a write; see `ScopeRecords`. */
 export interface RecordCommit {
-  /** Different for every write. */
+  /** Unique for every write. */
   readonly commit: string;
-  /** File names of the records, without ending. */
+  /** File names of the records, without extension. */
   readonly names: readonly string[];
 }
 
-/** All of a snapshot's file but the state: its first line. */
+/** The first line of a snapshot's file: everything except the state. */
 export interface SnapshotHead {
   readonly meta: SnapshotMetadata;
   /** The session it belongs to; `null`: none. */
   readonly session: string | null;
-  /** Tells the session, or a snapshot without one, from a deleted one of the same id. */
+  /** Distinguishes the session, or a snapshot without one, from a deleted one with the same id. */
   readonly incarnation: string;
   /** Its place in the session's order of first saves; 0 without a session. */
   readonly place: number;
   /** Counts the writes of the snapshot. */
   readonly write: number;
   readonly state: Omit<StateRef, 'id'>;
-  /** The state that this one is a diff from; `undefined`: it is whole, or the snapshot has no state. */
+  /** The state that this one is a diff from; `undefined` for a checkpoint, or without a state. */
   readonly base?: Omit<StateRef, 'depth'> | undefined;
   /** Parts of the state are in shards. */
   readonly isLifted?: boolean;
-  /** Its statuses so far, each with the write that set it, for watchers that did not look in between. */
+  /** Its statuses so far, each with the write that set it, for watchers that missed some of them. */
   readonly statuses: StatusTrail;
   /** Facts about the session, as of this write. */
   readonly details?: SessionDetails | undefined;
   readonly records?: RecordCommit | undefined;
-  /** What is encrypted of `meta` and `details`, which are incomplete until {@link openHead}. Default: nothing. */
+  /** The encrypted part of `meta` and `details`, which are incomplete until {@link openHead}. Default: nothing is encrypted. */
   readonly sealed?: string;
 }
 
 /** `null`: no status. */
 export type StatusTrail = readonly (readonly [write: number, status: SnapshotStatus | null])[];
 
-/** Older statuses of a snapshot are forgotten. */
+/** The most statuses of a snapshot that are kept. */
 const LONGEST_TRAIL = 256;
 
 /** The trail after one more write. */
@@ -79,13 +79,13 @@ export function nextTrail(trail: StatusTrail, write: number, status: SnapshotSta
 export interface SnapshotFile {
   readonly head: SnapshotHead;
   readonly written: WrittenState<StateRef>;
-  /** Its second line, for writing it again as it is. */
+  /** Its second line, to write it again unchanged. */
   readonly body: string;
   readonly isSealed: boolean;
 }
 
 /** `foreign`: a JSON object that this store did not write; `broken`: anything else. */
-export type Unreadable = 'foreign' | 'broken';
+export type UnreadableFile = 'foreign' | 'broken';
 
 /**
  * The text of a snapshot's file: a JSON object in two lines. The first has the store's own member and the snapshot's fields, the second the
@@ -137,7 +137,7 @@ function divided(head: SnapshotHead): { readonly clear: SnapshotHead; readonly s
 }
 
 /**
- * The head with what is encrypted of it.
+ * The head with its encrypted part decrypted.
  *
  * @throws `FAILED_PRECONDITION` without the key, `UNAVAILABLE` when it can't be reached, any other error for damage.
  */
@@ -164,7 +164,7 @@ export function wholeBody({ skeleton, lifts }: Pick<Cut, 'skeleton' | 'lifts'>):
   return `${lifted},"state":${skeleton}}\n`;
 }
 
-/** Smaller files take one block on the disk anyway, so packing them saves nothing. */
+/** Smaller files take one block of the disk anyway, so packing them saves nothing. */
 const ONE_BLOCK = 4096;
 /** The usual size of a file without the patch. */
 const USUAL_REST = 700;
@@ -183,12 +183,12 @@ export async function packedChangeBody(patch: string): Promise<string> {
   return changeBody(patch);
 }
 
-/** A second line, encrypted. */
+/** Encrypts a second line. */
 export async function sealBody(body: string, state: Omit<StateRef, 'depth'>, cipher: Cipher): Promise<string> {
   return `,"${SEALED_BODY}":"${await sealText(`{${body.replace(/^,/, '')}`, cipher, placeOf(state))}"}\n`;
 }
 
-/** A whole state or a change belongs to one snapshot, and to one version of it. */
+/** The place that an encrypted state is bound to: one version of one snapshot. */
 function placeOf({ id, version }: Omit<StateRef, 'depth'>): string {
   return JSON.stringify(['state', id, version]);
 }
@@ -198,7 +198,7 @@ function placeOf({ id, version }: Omit<StateRef, 'depth'>): string {
  *
  * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it.
  */
-export function parseHead(line: Buffer): SnapshotHead | Unreadable {
+export function parseHead(line: Buffer): SnapshotHead | UnreadableFile {
   const json = jsonObjectOf(line, '}');
   return json ? headOf(json) : 'broken';
 }
@@ -206,9 +206,9 @@ export function parseHead(line: Buffer): SnapshotHead | Unreadable {
 /**
  * Reads a snapshot's file.
  *
- * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it, or without the key; `UNAVAILABLE` when that can't be reached.
+ * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it, or without the encryption key; `UNAVAILABLE` when that can't be reached.
  */
-export async function parseFile(content: Buffer, sealer: Sealer): Promise<SnapshotFile | Unreadable> {
+export async function parseFile(content: Buffer, sealer: Sealer): Promise<SnapshotFile | UnreadableFile> {
   const json = jsonObjectOf(content);
   const end = content.indexOf(10) + 1;
   if (!json || end === 0) return 'broken';
@@ -235,7 +235,7 @@ async function openBody(
   return (await openJson(sealed, sealer, place)) as Record<string, Json>;
 }
 
-function headOf(json: Record<string, Json>): SnapshotHead | Unreadable {
+function headOf(json: Record<string, Json>): SnapshotHead | UnreadableFile {
   const {
     [OWN]: own,
     [LIFTS]: _lifts,

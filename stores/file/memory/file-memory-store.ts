@@ -15,18 +15,18 @@ import { FileMemoryTenant, type SharedMemories } from './memory-tenant.ts';
 /** Options of {@link FileMemoryStore}. */
 export interface FileMemoryStoreOptions {
   /**
-   * Names the caller's tenant; callers see what was saved under their own prefix only. The session stores of the agents need the same tenants,
-   * or smaller ones: the sessions of a tenant are learned from into the memories of one. Default: one tenant for all.
+   * Names the caller's tenant; callers see only the data of their own tenant. The session stores of the agents need the same tenants,
+   * or smaller ones: all sessions of a tenant must belong to one tenant of memories. Default: one tenant for all.
    */
   pathPrefix?: SnapshotPathPrefix;
   /**
-   * Encrypts what is written from now on; `envelope()` of `genkitx-agents/privacy` makes one. What is in clear already is read as it is.
-   * `docs/privacy.md` lists what stays in clear. Default: all is written in clear.
+   * Encrypts new data; `envelope()` of `genkitx-agents/privacy` makes one. Data that was stored in clear can still be read.
+   * `docs/privacy.md` lists what stays in clear. Default: no encryption.
    */
   encryption?: Encryption;
   /**
-   * What an acknowledged commit outlives. `full`: the end of the machine's power, because it has been flushed to the disk. `fast`: the end of
-   * the process; the system flushes when it likes. Default: `full`.
+   * `full`: a commit that has returned survives a power failure, because it was flushed to the disk. `fast`: it survives the end of the
+   * process; the system flushes it later. Default: `full`.
    */
   durability?: Durability;
   /** How long a commit waits for other processes that write to the same scope, in ms, before it throws `ABORTED`. Default: 10000. */
@@ -40,7 +40,7 @@ const MOST_BYTES = 512 * 1024 * 1024;
 
 /**
  * Keeps memories in files below a directory: a log for each scope, a file for each note and for each job. Several processes of a machine may
- * share the directory, which may be that of a `FileSessionStore`. What a method hands out is frozen, or the caller's own copy.
+ * share the directory, which may be that of a `FileSessionStore`. Results of methods are frozen, or the caller's own copies.
  *
  * @example
  * const memories = new FileMemoryStore('./.genkit/memories');
@@ -53,9 +53,9 @@ export class FileMemoryStore extends BaseMemoryStore {
   readonly #shared: SharedMemories;
 
   /**
-   * @param directory Where to keep the files; made by the first commit. Relative to the working directory.
-   * @param fileSystem For tests: what the store does its system calls through.
-   * @throws `INVALID_ARGUMENT` for an unknown or impossible option, `FAILED_PRECONDITION` when the directory can't be one.
+   * @param directory The directory of the files; the first commit creates it. Relative to the working directory.
+   * @param fileSystem For tests: the system calls of the store.
+   * @throws `INVALID_ARGUMENT` for an unknown or invalid option, `FAILED_PRECONDITION` when the directory can't be used.
    */
   constructor(directory: string, options?: FileMemoryStoreOptions, fileSystem: FileSystem = nodeFileSystem) {
     checkOptions('FileMemoryStore', options, {
@@ -82,7 +82,7 @@ export class FileMemoryStore extends BaseMemoryStore {
     return new FileMemoryTenant(this.#shared, id);
   }
 
-  /** Waits for the calls that are under way. */
+  /** Waits for the running calls. */
   protected async release(): Promise<void> {
     await this.#shared.folder.close();
     this.#shared.loaded.clear();

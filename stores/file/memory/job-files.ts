@@ -15,7 +15,7 @@ import { shortHashOf } from './log-format.ts';
 /** A job's file, by its name. */
 export interface JobFile {
   readonly name: string;
-  /** Names the job, different for each that was added. */
+  /** A unique name of each job that was added. */
   readonly ref: string;
   /** Its place in the order in which jobs were added. */
   readonly number: number;
@@ -52,7 +52,7 @@ export class JobFiles {
       const file = parseName(name);
       if (!file) continue;
       const known = files.get(file.ref);
-      // A change that broke off has left the file before.
+      // An interrupted change has left the file before.
       if (known) this.#folder.remove(join(this.path, known.change < file.change ? known.name : name));
       if (!known || known.change < file.change) files.set(file.ref, file);
     }
@@ -69,7 +69,7 @@ export class JobFiles {
     }
   }
 
-  /** @param scopeKey The scope that the job is of, for messages; without it that which its file names. */
+  /** @param scopeKey The job's scope, for messages. Default: the one in its file. */
   async read(file: JobFile, scopeKey?: string): Promise<MemoryJob> {
     let key = scopeKey;
     try {
@@ -119,7 +119,6 @@ export class JobFiles {
   }
 }
 
-/** The job of an id. */
 export function findJob(files: readonly JobFile[], id: string): JobFile | undefined {
   const hash = shortHashOf(id);
   return files.find(({ idHash }) => idHash === hash);
@@ -140,7 +139,7 @@ function parseName(name: string): JobFile | undefined {
   };
 }
 
-/** A damaged file does not say which scope it is of. */
+/** For messages about a damaged file, whose scope is unknown. */
 function placeOf({ name }: JobFile): string {
   return `in the file ${name}`;
 }

@@ -14,7 +14,7 @@ export function shortHashOf(text: string): string {
 }
 
 /**
- * The last line of a commit in a log, by which it counts. The line before it holds what the commit put, if it put anything.
+ * The last line of a commit in a log, which makes it valid. The line before it has the memories that the commit put, if any.
  */
 export interface LogTail {
   /** Numbers the commits of the scope. */
@@ -26,13 +26,13 @@ export interface LogTail {
   readonly derived: number;
   /** All notes of commits up to this one are no longer valid. */
   readonly cleared: number;
-  /** Bytes of the line before; 0: there is none. */
+  /** Bytes of the line before; 0 without such a line. */
   readonly block: number;
-  /** Commits since the log was made that put nothing. */
+  /** Commits since the log was created that put nothing. */
   readonly idle: number;
   /** No memory expires before this time, in milliseconds since 1970. */
   readonly expires?: number | undefined;
-  /** The job that the last commit on behalf of a job has done. */
+  /** The job that was done by the last commit on behalf of a job. */
   readonly job?: string | undefined;
   /** The scope was erased; only this line is left of it. */
   readonly isErased?: boolean;
@@ -53,7 +53,7 @@ export function formatHeader(key: string | undefined): string {
 }
 
 /**
- * The scope that a log's first line names; `null`: none, it was erased; `undefined`: that is no such line.
+ * The scope in a log's first line; `null` for an erased scope; `undefined` for an invalid line.
  *
  * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it.
  */
@@ -70,7 +70,7 @@ export function formatTail(tail: LogTail): string {
   return `${JSON.stringify(tail)}\n`;
 }
 
-/** `undefined`: the line is that of a block, or none. */
+/** `undefined` for any other line. */
 export function parseTail(line: Buffer): LogTail | undefined {
   if (line.length > LONGEST_TAIL || line.toString('latin1', 0, TAIL_BEGINNING.length) !== TAIL_BEGINNING)
     return undefined;
@@ -85,7 +85,7 @@ interface StoredVersion {
   readonly v?: string;
 }
 
-/** The line of what a commit puts. */
+/** The line with the memories that a commit puts. */
 export async function formatBlock(
   versions: readonly MemoryVersion[],
   commit: number,
@@ -107,10 +107,10 @@ export async function parseBlock(
   { scope, sealer }: { scope: MemoryScopeId; sealer: Sealer },
 ): Promise<MemoryVersion[]> {
   const block = jsonObjectOf(line);
-  if (!block) throw new Error('no line of a log');
+  if (!block) throw new Error('not a line of a log');
   const { put, sealed } = block;
   const stored = typeof sealed === 'string' ? await openJson(sealed, sealer, placeOf(commit)) : put;
-  if (!Array.isArray(stored) || !stored.every(isVersion)) throw new Error('no line of a log');
+  if (!Array.isArray(stored) || !stored.every(isVersion)) throw new Error('not a line of a log');
   return (stored as unknown as StoredVersion[]).map(({ m, s, c, v }) => ({
     memory: freeze({ ...(m as unknown as Memory), scope }),
     sequence: s,

@@ -28,7 +28,7 @@ import {
 
 /** A log as far as this process has read it. */
 export interface LoadedLog {
-  /** Tells the file from one that came into its place. */
+  /** Distinguishes the file from one that has replaced it. */
   readonly inode: number;
   readonly memories: ScopeMemories;
   /** Where the last commit ends. */
@@ -59,9 +59,9 @@ export class MemoryLog {
   readonly #scope: MemoryScopeId;
   readonly #sealer: Sealer;
 
-  /** @param home The folder of the scope. */
-  constructor(shared: SharedLogs, home: string, key: string, sealer: Sealer) {
-    this.path = join(home, 'log.jsonl');
+  /** @param scopePath The folder of the scope. */
+  constructor(shared: SharedLogs, scopePath: string, key: string, sealer: Sealer) {
+    this.path = join(scopePath, 'log.jsonl');
     this.#shared = shared;
     this.#key = key;
     this.#scope = memoryScopeOfKey(key);
@@ -86,7 +86,7 @@ export class MemoryLog {
     return this.#shared.loads.run(this.path, () => this.#load());
   }
 
-  /** Reads all memories again from the disk, so that it is known whether they can be decrypted. */
+  /** Reads all memories again from the disk, to check that they can be decrypted. */
   async reopen(): Promise<void> {
     this.#shared.loaded.delete(this.path);
     await this.load();
@@ -143,10 +143,10 @@ export class MemoryLog {
     this.#shared.loaded.delete(this.path);
   }
 
-  /** The scope that the log is about; `null`: none, it was erased or there is nothing; `undefined`: it can't be told. */
-  static async scopeOf(folder: StoreFolder, home: string): Promise<string | null | undefined> {
-    if (folder.namesIn(home).length === 0) return null;
-    const content = readBeginning(folder.fs, join(home, 'log.jsonl'), LONGEST_HEADER);
+  /** The scope of a log; `null` if it was erased or has no files; `undefined` if it can't be read. */
+  static async scopeOf(folder: StoreFolder, scopePath: string): Promise<string | null | undefined> {
+    if (folder.namesIn(scopePath).length === 0) return null;
+    const content = readBeginning(folder.fs, join(scopePath, 'log.jsonl'), LONGEST_HEADER);
     return typeof content === 'string'
       ? undefined
       : parseHeader(content.bytes.subarray(0, content.bytes.indexOf(10) + 1));
@@ -159,7 +159,7 @@ export class MemoryLog {
       const log = await this.#reading(async (fd, { ino, size }) => {
         if (known?.inode !== ino || known.end > size) return this.#readTo(fd, size, this.#newLog(ino));
         if (known.end === size) return known;
-        // An inode alone may be that of a later file.
+        // A later file may have the same inode.
         const isSame = await this.#hasTailAt(fd, known.end, known.tail);
         return this.#readTo(fd, size, isSame ? known : this.#newLog(ino));
       });
@@ -183,7 +183,7 @@ export class MemoryLog {
     return bytes.equals(expected);
   }
 
-  /** Reads the commits behind `log.end`. */
+  /** Reads the commits after `log.end`. */
   async #readTo(fd: number, size: number, log: LoadedLog): Promise<LoadedLog> {
     const start = log.end;
     const bytes = await readPart(this.#shared.folder.fs, fd, start, size);
@@ -217,7 +217,7 @@ export class MemoryLog {
     }
   }
 
-  /** The changes after a revision, read from the end of the log; `undefined`: all of it has to be read. */
+  /** The changes after a revision, read from the end of the log; `undefined` if the whole log must be read. */
   async #readBackTo(since: number): Promise<MemoryChanges | undefined> {
     const { folder } = this.#shared;
     return this.#reading(async (fd, { size }) => {
@@ -253,7 +253,7 @@ export class MemoryLog {
     if (end < size) fs.truncate(fd, end);
   }
 
-  /** Opens the log, and reads it; `undefined`: it is not there. */
+  /** Opens the log, and reads it; `undefined` if it does not exist. */
   async #reading<T>(
     read: (fd: number, stats: { readonly ino: number; readonly size: number }) => Promise<T>,
   ): Promise<T | undefined> {

@@ -44,13 +44,13 @@ import { NoteFiles } from './note-files.ts';
 
 export interface SharedMemories extends SharedLogs {
   readonly encryption: Encryption | undefined;
-  /** The jobs, by their `ref`, of which it was logged that they can't be read. */
+  /** The unreadable jobs that were logged, by their `ref`. */
   readonly reported: Set<string>;
-  /** Runs a call; failures of the system become errors that name no path. */
+  /** Runs a call. Failures of the system become errors that do not name its paths. */
   run<T>(what: string, call: () => Promise<T>): Promise<T>;
 }
 
-/** One scope: its folder, and what lies in it. */
+/** One scope: its folder and its files. */
 interface Scope {
   readonly key: string;
   readonly path: string;
@@ -60,11 +60,11 @@ interface Scope {
 
 interface OpenJobs {
   readonly files: readonly JobFile[];
-  /** Those of which it is unknown whether they are done. */
+  /** Jobs that may be done already: their scopes can't be read. */
   readonly unreadable: ReadonlyMap<JobFile, GenkitError>;
 }
 
-/** How often notes are read again, because others wrote meanwhile, before the lock is taken. */
+/** How often notes are read while they change, before the lock is taken. */
 const MOST_TRIES = 8;
 
 /** One tenant: a folder for each scope, and one of jobs. */
@@ -218,10 +218,10 @@ export class FileMemoryTenant implements MemoryTenant {
         this.#locked(scope, async (lock) => {
           const jobs = this.#jobs.list().filter((file) => file.scope === shortHashOf(key));
           await this.#jobs.remove(jobs);
-          // Memories that can't be read, because they are damaged or their key is missing, are erased all the same.
+          // Memories that can't be read, because they are damaged or their key is missing, are erased as well.
           const found = await scope.log.tail().catch(unreadableOnly);
           const isThere = this.#shared.folder.hasFolder(scope.path);
-          // Without the log, later numbers than those of the notes and of what others have read.
+          // Without the log, numbers later than those of the notes and of all readers.
           const [commit, revision] = [Date.now(), Date.now()];
           const isKnown = !(found instanceof GenkitError) && (found.commit > 0 || !isThere);
           const tail = isKnown ? found : { ...NO_TAIL, commit, revision };
@@ -314,7 +314,7 @@ export class FileMemoryTenant implements MemoryTenant {
     });
   }
 
-  /** The jobs, without one whose commit was made by a process that died before it removed it. */
+  /** The open jobs. Removes jobs whose commits were made by processes that died before they removed them. */
   async #openJobs(): Promise<OpenJobs> {
     const files = this.#jobs.list();
     const done: JobFile[] = [];
@@ -415,11 +415,11 @@ export class FileMemoryTenant implements MemoryTenant {
   }
 
   #locked<T>({ key }: Scope, call: (lock: HeldLock) => Promise<T>): Promise<T> {
-    const what = `What is remembered of ${describeMemoryScope(key)}`;
+    const what = `The memory of ${describeMemoryScope(key)}`;
     return this.#shared.folder.locks.run(hashOf('memory', this.#tenant, key), what, call);
   }
 
-  /** Takes the lock of the tenant's jobs; before that of a scope, never after. */
+  /** Runs a call under the lock of the tenant's jobs. Take it before the lock of a scope, never after. */
   #withJobs<T>(call: () => Promise<T>): Promise<T> {
     return this.#shared.folder.locks.run(hashOf('memory jobs', this.#tenant), 'The queue of memory jobs', call);
   }

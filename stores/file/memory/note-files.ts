@@ -9,7 +9,7 @@ import type { StoreFolder } from '../disk/store-folder.ts';
 import { FORMAT, formatSealable, openSealable, parseSealable } from '../format/sealable.ts';
 import { shortHashOf, type LogTail } from './log-format.ts';
 
-/** A note's file, by its name: `<n, or d of a derived one>-<kind>-<key>-<commit>`, with `-x` behind when the commit removed the note. */
+/** A note's file, by its name: `<n, or d of a derived one>-<kind>-<key>-<commit>`, with `-x` at the end if the commit removed the note. */
 interface NoteFile {
   readonly name: string;
   /** The name without the commit. */
@@ -37,7 +37,7 @@ export class NoteFiles {
   }
 
   /**
-   * The notes as of a commit; `undefined`: others have removed some of them since.
+   * The notes as of a commit; `undefined` if some of them were removed since.
    *
    * @param keys Default: all of the kind.
    * @throws `DATA_LOSS`
@@ -56,7 +56,7 @@ export class NoteFiles {
     return found;
   }
 
-  /** How many there are as of a commit. */
+  /** The number of notes as of a commit. */
   count(tail: LogTail): number {
     return this.#current(tail).filter(({ isRemoval }) => !isRemoval).length;
   }
@@ -83,7 +83,7 @@ export class NoteFiles {
     const old = this.#files().filter(({ name }) => !names.has(name));
     for (const { name } of old) this.#folder.remove(join(this.#path, name));
     if (old.length > 0) await this.#folder.flushFolder(this.#path);
-    // Marks of removal go last: without them, the removed notes would come back.
+    // Removal marks go last: without them, the removed notes would come back.
     for (const { name, isRemoval } of current) if (isRemoval) this.#folder.remove(join(this.#path, name));
   }
 

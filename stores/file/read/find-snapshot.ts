@@ -6,22 +6,22 @@ import type { IndexNode } from '../session-index.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 import { readHead } from './read-head.ts';
 
-/** Where a snapshot was found; `no-session`: it has none. */
-export type Home = FileSession | 'no-session';
+/** Where a snapshot was found; `no-session`: it has no session. */
+export type SnapshotLocation = FileSession | 'no-session';
 
 /**
  * Finds a snapshot by its id.
  *
- * @param onUnknown Called when the snapshot's file exists but its session's log does not know it. Returns whether to look again; otherwise
+ * @param onUnknown Called when the snapshot's file exists but its session's log does not have it. Returns whether to look again; otherwise
  *   the result is `undefined`.
  * @throws `DATA_LOSS` when its file is damaged.
  */
 export async function locate(
   tenant: TenantSessions,
   snapshotId: string,
-  onUnknown: (session: FileSession, head: SnapshotHead) => Promise<boolean> = takeIn,
-): Promise<Home | undefined> {
-  const known = tenant.homeOf(snapshotId);
+  onUnknown: (session: FileSession, head: SnapshotHead) => Promise<boolean> = rebuildIfLost,
+): Promise<SnapshotLocation | undefined> {
+  const known = tenant.sessionOfSnapshot(snapshotId);
   if (known) {
     if (!known.index.tree.has(snapshotId)) await known.refresh();
     if (known.index.tree.has(snapshotId)) return known;
@@ -36,21 +36,21 @@ export async function locate(
   const session = tenant.session(sessionId);
   await session.refresh();
   if (!session.index.tree.has(snapshotId)) {
-    const isAgain = await onUnknown(session, found.head);
-    return isAgain && session.index.tree.has(snapshotId) ? session : undefined;
+    const looksAgain = await onUnknown(session, found.head);
+    return looksAgain && session.index.tree.has(snapshotId) ? session : undefined;
   }
-  tenant.noteHome(snapshotId, session);
+  tenant.rememberSnapshot(snapshotId, session);
   return session;
 }
 
-/** Rebuilds the index of this process with a snapshot that the log has lost. A reader changes no file. */
-async function takeIn(session: FileSession, head: SnapshotHead): Promise<boolean> {
+/** Rebuilds the index of this process with a snapshot that the log has lost. Does not change files, because readers don't. */
+async function rebuildIfLost(session: FileSession, head: SnapshotHead): Promise<boolean> {
   if (!session.hasLost(head)) return false;
   await session.rebuild();
   return true;
 }
 
-/** The snapshot that a `sessionId` lookup means; `undefined`: there is no such session. */
+/** The snapshot for a `sessionId` lookup; `undefined` if the session does not exist. */
 export async function findLeaf(
   session: FileSession,
   { rejectBranching }: { rejectBranching: boolean },

@@ -20,17 +20,17 @@ import { headIfReadable, type FileSession } from '../file-session.ts';
 import type { IndexNode } from '../session-index.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 
-/** Bytes to read at each end of a session's log: they have all that a list needs. */
+/** Bytes to read at each end of a session's log. A list needs no more. */
 const END_OF_LOG = 4096;
 
-/** A session, and where it is in the list. */
+/** A session, and its position in the list. */
 interface ListedSession {
   readonly sessionId: string;
   readonly name: string;
   readonly writtenAt: number;
 }
 
-/** Reads the heads of snapshots that are not known as they are; those that `read` answers nothing for stay unknown. */
+/** Reads the heads of snapshots, if they are unknown or outdated. A head that `read` returns `undefined` for stays unknown. */
 export async function loadHeads(
   session: FileSession,
   nodes: Iterable<IndexNode>,
@@ -43,7 +43,7 @@ export async function loadHeads(
   }
 }
 
-/** The head as it is stored if it can't be decrypted: a list does not fail for it, but reading the snapshot does. */
+/** The head, or its stored form if it can't be decrypted: then reading the snapshot fails, but not a list. */
 function openedIfPossible(session: FileSession, head: SnapshotHead): Promise<SnapshotHead> {
   return session.opened(head).catch(() => head);
 }
@@ -58,7 +58,7 @@ export async function listSnapshots(session: FileSession, options: PageOptions):
   return pageOf(rest, limit, (node) => ({ position: [node.place], item: metadataOf(session, node) }));
 }
 
-/** The snapshot's metadata; for a damaged file only what the log says. */
+/** The snapshot's metadata; for a damaged file only the data in the log. */
 function metadataOf(session: FileSession, node: IndexNode): SnapshotMetadata {
   if (node.seen) return copyJson(node.seen.head.meta);
   const { snapshotId, parentId, createdAt } = node;
@@ -66,9 +66,9 @@ function metadataOf(session: FileSession, node: IndexNode): SnapshotMetadata {
 }
 
 /**
- * The ids of the tenant's sessions, and when each was last written. One that can't be told from its log is opened.
+ * The ids of the tenant's sessions, and when each was last written. A session whose log does not say this is opened.
  *
- * @param unreadable Gets those that can't be.
+ * @param unreadable Gets the sessions that can't be opened.
  */
 export async function* sessionsOf(tenant: TenantSessions, unreadable: Unreadable[]): AsyncGenerator<ListedSession> {
   const pace = new Pace();
@@ -109,7 +109,7 @@ function newestFirst(a: Omit<ListedSession, 'sessionId'>, b: Omit<ListedSession,
 
 /**
  * @param ownerId `undefined`: a session of any owner.
- * @param unreadable Gets the session if its owner can't be told.
+ * @param unreadable Gets the session if its owner can't be read.
  */
 async function summaryOf(
   session: FileSession,
@@ -139,13 +139,13 @@ async function peek(tenant: TenantSessions, name: string): Promise<Omit<ListedSe
     const rest = stats.size <= END_OF_LOG ? content : await readFrom(fs, path, stats.size - END_OF_LOG);
     if (typeof rest === 'string') return undefined;
     const { session } = parseHeader(bytes.subarray(0, bytes.indexOf(10) + 1));
-    // The header, or half a line.
+    // Skips the header, or a partial line.
     const lines = parseLines(rest.bytes.subarray(rest.bytes.indexOf(10) + 1, rest.bytes.lastIndexOf(10) + 1));
     const last = lines.findLast((line) => 'at' in line && typeof line.at === 'number') as { at: number } | undefined;
     if (last && fileNameOf(session) === name) return { sessionId: session, writtenAt: last.at };
   } catch (error) {
     if (isSystemError(error) && !isRefused(error)) throw error;
-    // The caller then opens the session, which makes the log's index anew from the snapshots' files.
+    // The caller then opens the session, which rebuilds the index from the snapshots' files.
   }
   return undefined;
 }
@@ -161,7 +161,7 @@ async function open(
   try {
     await session?.refresh();
     if (session) return { sessionId: session.id, writtenAt: session.index.writtenAt };
-    // An empty one is of a save or a removal that was interrupted.
+    // An interrupted save or removal leaves an empty folder.
     if (tenant.hasSession(name) && store.namesIn(path).length === 0) return undefined;
   } catch (error) {
     if (!isRefused(error)) throw error;

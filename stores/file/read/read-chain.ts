@@ -5,19 +5,19 @@ import type { KnownState, WrittenState } from '../../chain/written-state.ts';
 
 /** Reads the parts of a chain. Errors of its methods end the walk. */
 export interface ChainReader<Ref> {
-  /** How the state of `ref` is written down. */
+  /** The stored state of `ref`. */
   read(ref: Ref): Promise<WrittenState<Ref>>;
   /** The texts of shards, by name. */
   shards(names: readonly string[]): Promise<ReadonlyMap<string, string>>;
-  /** The state of `ref`, where it is at hand. */
+  /** The state of `ref`, if it is cached. */
   known(ref: Ref): KnownState | undefined;
 }
 
 /**
- * The state of a snapshot: walks back to a checkpoint or a known state, then applies the patches since. Reads one checkpoint at most.
+ * The state of a snapshot: walks back to a checkpoint or a known state, then applies the patches since. Reads at most one checkpoint.
  *
  * @returns `undefined` when the snapshot has no state.
- * @throws What the reader throws; `Error` or `SyntaxError` when what it reads does not fit together.
+ * @throws Errors of the reader; `Error` or `SyntaxError` when the parts do not fit together.
  */
 export async function readChain<Ref>(ref: Ref, reader: ChainReader<Ref>): Promise<KnownState | undefined> {
   const newestFirst: JsonPatch[] = [];

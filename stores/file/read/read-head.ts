@@ -1,4 +1,4 @@
-import { parseHead, type SnapshotHead, type Unreadable } from '../format/snapshot-file.ts';
+import { parseHead, type SnapshotHead, type UnreadableFile } from '../format/snapshot-file.ts';
 import { stampOf, type FileSystem } from '../disk/file-system.ts';
 import { readBeginning } from '../disk/read-file.ts';
 import type { SeenHead } from '../session-index.ts';
@@ -11,7 +11,7 @@ const USUAL_HEAD = 4096;
  *
  * @throws `FAILED_PRECONDITION` when a newer version of this store wrote it.
  */
-export function readHead(fs: FileSystem, path: string): SeenHead | Unreadable | 'missing' {
+export function readHead(fs: FileSystem, path: string): SeenHead | UnreadableFile | 'missing' {
   for (let length = USUAL_HEAD; ; length *= 8) {
     const content = readBeginning(fs, path, length);
     if (content === 'no-file') return 'broken';
@@ -24,7 +24,7 @@ export function readHead(fs: FileSystem, path: string): SeenHead | Unreadable | 
   }
 }
 
-/** The head, if it is there and one of this store. */
+/** The head, if the file exists and this store wrote it. */
 export function readOwnHead(fs: FileSystem, path: string): SnapshotHead | undefined {
   const found = readHead(fs, path);
   return typeof found === 'string' ? undefined : found.head;

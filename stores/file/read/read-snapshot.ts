@@ -15,52 +15,52 @@ import { DamagedSnapshot, type FileSession } from '../file-session.ts';
 import type { IndexNode } from '../session-index.ts';
 import type { TenantFolder } from '../tenant-folder.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
-import type { Home } from './find-snapshot.ts';
+import type { SnapshotLocation } from './find-snapshot.ts';
 import { readShard } from './shards.ts';
 
 /** States in memory, by version. A version never changes, so a cached state need not be revalidated. */
 export type StateCache = LruCache<KnownState>;
 
-/** What a state takes beside its text, in characters. */
+/** The memory that a state takes besides its text, in characters. */
 const WEIGHT_OF_STATE = 1024;
 
 export function cacheState(cache: StateCache, version: string, known: KnownState): void {
   cache.set(version, known, known.length + WEIGHT_OF_STATE);
 }
 
-/** A snapshot as it was read. Immutable: parts of it are shared with others. */
+/** A snapshot that was read. Immutable: parts of it are shared with others. */
 export interface LoadedSnapshot {
   readonly head: SnapshotHead;
   /** `undefined`: the snapshot has no state. */
   readonly known: KnownState | undefined;
 }
 
-/** How often a read may start again because others were just writing. */
+/** How often a read may start again because of writes at the same time. */
 const MOST_ATTEMPTS = 20;
 
 /**
- * Reads a snapshot from where it was found, without any lock, however many others write.
+ * Reads a snapshot from its location, without a lock.
  *
- * @returns `undefined` when it is not there any more.
- * @throws `DATA_LOSS` when it is, and a part of it is missing or damaged.
+ * @returns `undefined` if it does not exist any more.
+ * @throws `DATA_LOSS` when it exists, but a part of it is missing or damaged.
  */
 export async function readSnapshot(
   { folder, shared }: TenantSessions,
-  home: Home,
+  location: SnapshotLocation,
   snapshotId: string,
 ): Promise<LoadedSnapshot | undefined> {
-  if (home === 'no-session') return readWithoutSession(folder, snapshotId);
-  return retrying(home, snapshotId, (node) => load(home, node, shared.states));
+  if (location === 'no-session') return readWithoutSession(folder, snapshotId);
+  return retrying(location, snapshotId, (node) => load(location, node, shared.states));
 }
 
-/** As {@link readSnapshot}, but reads no more of a session's file than its head, and that once. */
+/** As {@link readSnapshot}, but of a snapshot in a session only the head. */
 export async function readHeadOf(
   { folder }: TenantSessions,
-  home: Home,
+  location: SnapshotLocation,
   snapshotId: string,
 ): Promise<SnapshotHead | undefined> {
-  if (home === 'no-session') return (await readWithoutSession(folder, snapshotId))?.head;
-  return retrying(home, snapshotId, (node) => home.opened(home.head(node)));
+  if (location === 'no-session') return (await readWithoutSession(folder, snapshotId))?.head;
+  return retrying(location, snapshotId, (node) => location.opened(location.head(node)));
 }
 
 async function retrying<T>(
@@ -87,7 +87,7 @@ async function retrying<T>(
   throw unavailable(`Snapshot ${quote(snapshotId)} changed too often while it was read. Try again.`);
 }
 
-/** Reads a snapshot that has no session; `undefined`: there is none. */
+/** Reads a snapshot without a session; `undefined` if it does not exist. */
 async function readWithoutSession(folder: TenantFolder, snapshotId: string): Promise<LoadedSnapshot | undefined> {
   const content = await readFrom(folder.store.fs, folder.snapshot(snapshotId));
   if (content === 'missing') return undefined;
@@ -100,7 +100,7 @@ async function readWithoutSession(folder: TenantFolder, snapshotId: string): Pro
   return { head, known: { state: written.skeleton, memory: new Map(), length: 0 } };
 }
 
-/** The snapshot as a caller gets it; see `handOut`. */
+/** The snapshot for a caller; see `handOut`. */
 export function handOutLoaded<S>({ head, known }: LoadedSnapshot, frozen?: boolean): SessionSnapshot<S> {
   return handOut(head.meta, { state: known && (() => known.state), frozen });
 }
@@ -124,7 +124,7 @@ export async function readFile(session: FileSession, node: IndexNode): Promise<S
   return file;
 }
 
-/** The state of this name, of which the file is read already; `undefined`: there is none. */
+/** The state with this name, whose file was read already; `undefined` if the snapshot has no state. */
 async function loadState(
   session: FileSession,
   state: StateRef,
@@ -141,7 +141,7 @@ async function loadState(
     return known;
   } catch (error) {
     if (error instanceof DamagedSnapshot || error instanceof GenkitError || isSystemError(error)) throw error;
-    throw new DamagedSnapshot('what is stored of its state does not fit together');
+    throw new DamagedSnapshot('the stored parts of its state do not fit together');
   }
 }
 
@@ -167,7 +167,7 @@ function isState({ state }: SnapshotHead, { version, depth }: StateRef): boolean
 }
 
 const MISSING_BASE = 'the state that its diff starts from is missing or damaged';
-const MISSING_SHARD = 'a piece of its state is missing or damaged';
+const MISSING_SHARD = 'a part of its state is missing or damaged';
 
 async function readShards(session: FileSession, names: readonly string[]): Promise<Map<string, string>> {
   const texts = await Promise.all(names.map(async (name) => [name, await readShard(session, name)] as const));
@@ -180,10 +180,10 @@ async function readShards(session: FileSession, names: readonly string[]): Promi
 }
 
 /**
- * Checks that the files of a snapshot's state exist: a state may be cached although its files are gone, and no snapshot may be saved on one
- * that other processes can't read. Call it under the session's lock.
+ * Checks that the files of a snapshot's state exist: a state may be cached although its files are gone, and the parent of a new snapshot must be
+ * readable for other processes. Call it under the session's lock.
  *
- * @throws `DATA_LOSS` unless all the files are there.
+ * @throws `DATA_LOSS` unless all files exist.
  */
 export async function assertStored(session: FileSession, { head, known }: LoadedSnapshot): Promise<void> {
   try {

@@ -10,7 +10,7 @@ import type { LogLine } from '../format/save-log.ts';
 import type { TenantFolder } from '../tenant-folder.ts';
 import { readHead } from './read-head.ts';
 
-/** What the files of a session's snapshots say of its log. */
+/** The log of a session, as far as the files of its snapshots say. */
 export interface ScannedSession {
   readonly incarnation: string;
   /** The log that the session would have. */
@@ -30,7 +30,7 @@ interface ScannedSnapshot {
  * Reads the heads of all snapshots of a tenant. Needed for a directory without logs, and to find the snapshots that a log has lost. Skips
  * files that can't be read.
  *
- * @throws `FAILED_PRECONDITION` when the folder is of another layout.
+ * @throws `FAILED_PRECONDITION` when the folder has a foreign layout.
  */
 export async function scanTenant(folder: TenantFolder): Promise<Map<string, ScannedSession>> {
   const { store } = folder;
@@ -47,7 +47,7 @@ export async function scanTenant(folder: TenantFolder): Promise<Map<string, Scan
     if (typeof found === 'string' || found.head.session === null) continue;
     const { meta, session, place, incarnation } = found.head;
     const { snapshotId, parentId, createdAt, updatedAt } = meta;
-    // A snapshot's file under another name is a copy by other means; it is skipped.
+    // A snapshot's file under another name is a copy that someone made; it is skipped.
     if (snapshotName(snapshotId) !== name) continue;
     const at = (Date.parse(updatedAt ?? createdAt) || 0) * 1000;
     const snapshots = bySession.get(session) ?? [];
@@ -68,7 +68,7 @@ function readIfCurrent(folder: TenantFolder, path: string): ReturnType<typeof re
 }
 
 function sessionFrom(all: readonly ScannedSnapshot[]): ScannedSession {
-  // Files of a session that was deleted under the same id may have been left over.
+  // An interrupted deletion may have left files of an earlier session with the same id.
   const { incarnation } = all.reduce((newest, one) => (byCreation(newest, one) < 0 ? one : newest));
   const ordered = all
     .filter((one) => one.incarnation === incarnation)
@@ -84,23 +84,23 @@ function sessionFrom(all: readonly ScannedSnapshot[]): ScannedSession {
   return { incarnation, lines: [...lines, { rewrite: lastLine.save, at: last.at }] };
 }
 
-/** Where Genkit's own store keeps the leaves of sessions. */
+/** The folder in which Genkit's own store keeps the leaves of sessions. */
 const GENKIT_POINTERS = '.pointers';
 
-/** How many entries of a folder are looked at for the layout that it has, and how deep. */
+/** How many entries of a folder are read to find out its layout, and how deep. */
 const MOST_LOOKS = 20;
 const DEEPEST_LOOK = 4;
 
 /**
- * To be called once for a store, while nothing in its directory is its own.
+ * Call it once for a store, while its directory has no data of the store.
  *
- * @throws `FAILED_PRECONDITION` when snapshots of another layout are in the directory.
+ * @throws `FAILED_PRECONDITION` when the directory has snapshots of a foreign layout.
  */
 export function assertNotForeign(store: StoreFolder): void {
   if (hasForeignSnapshots(store, store.path, 0)) refuseForeign();
 }
 
-/** Genkit's own store makes folders inside of folders of a prefix that has a `/`. */
+/** Recursive, because Genkit's own store nests folders for a prefix with a `/`. */
 function hasForeignSnapshots(store: StoreFolder, path: string, depth: number): boolean {
   const names = store.namesIn(path).slice(0, MOST_LOOKS);
   if (names.includes('.sessions')) return false;
@@ -121,7 +121,7 @@ function isSnapshot(store: StoreFolder, path: string): boolean {
 
 function refuseForeign(): never {
   throw failedPrecondition(
-    'The directory of this FileSessionStore holds snapshots of another layout, say of the FileSessionStore of genkit/beta. They are left ' +
-      'as they are. Give this store another directory, and read the old one with migratingStore({ from, to }).',
+    'The directory of this FileSessionStore has snapshots of another layout, for example of the FileSessionStore of genkit/beta. They are left ' +
+      'unchanged. Give this store another directory, and read the old one with migratingStore({ from, to }).',
   );
 }

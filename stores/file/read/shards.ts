@@ -19,9 +19,9 @@ export function sealedNames(cipher: Cipher): ShardNames {
 }
 
 /**
- * The text of a shard, checked against its name; `undefined`: it is missing or damaged.
+ * The text of a shard, checked against its name; `undefined` if it is missing or damaged.
  *
- * @throws `FAILED_PRECONDITION` when it is encrypted, and the key is not there.
+ * @throws `FAILED_PRECONDITION` when it is encrypted, and the key is missing.
  */
 export async function readShard(session: FileSession, name: string): Promise<string | undefined> {
   const { store } = session.tenant.folder;
@@ -43,7 +43,7 @@ export async function readShard(session: FileSession, name: string): Promise<str
 /**
  * Writes the shards that are missing or damaged. If the save fails, they are orphans.
  *
- * A run that has ended never changes again, so it is stored once, unpacked for fast cold reads. A run that still grows is stored anew by
+ * A run that has ended never changes again, so it is stored once, unpacked for fast reads. A run that still grows is stored again by
  * every checkpoint, packed.
  *
  * @returns Whether any shard was written.

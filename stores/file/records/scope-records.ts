@@ -24,18 +24,18 @@ import type { TenantFolder } from '../tenant-folder.ts';
 /** The new content of a record in a save. */
 export interface RecordDraft {
   readonly key: string;
-  /** The name of its file, without ending. */
+  /** The name of its file, without extension. */
   readonly name: string;
   readonly next: ScopeRecord;
 }
 
-/** How often a draft that can't be read is read again: it may just have been settled, and is then gone. */
-const MOST_LOOKS = 5;
+/** How often a draft that can't be read is read again: it may just be being settled. */
+const MOST_READS = 5;
 
 /**
  * The records of users and apps of a tenant.
  *
- * A save writes the new content of a record into a draft, a file beside the record's. The draft names the save by its `commit`, which is
+ * A save writes the new content of a record into a draft, a file next to the record's. The draft names the save by its `commit`, which is
  * also in the head of the snapshot's file. Moving the snapshot's file into its place commits the save, and all its drafts at the same
  * moment: a reader that finds a draft looks for the commit in the snapshot. Then the draft is settled: moved into the record's place, or
  * removed if its save was not made.
@@ -54,7 +54,7 @@ export class ScopeRecords {
   }
 
   /**
-   * The record as it is; empty when there is none.
+   * The current record; empty if it does not exist.
    *
    * @throws `DATA_LOSS` when its file, or its draft's, is damaged.
    */
@@ -85,7 +85,7 @@ export class ScopeRecords {
     return unreadable.length > 0 ? { ...page, unreadable } : page;
   }
 
-  /** Removes the record, whatever is in its place. Answers whether there was one. */
+  /** Removes the record, even a damaged one. Returns whether it existed. */
   async remove(id: ScopeId): Promise<boolean> {
     const { store } = this.#folder;
     if (!this.#folder.hasScopes()) return false;
@@ -123,7 +123,7 @@ export class ScopeRecords {
     );
   }
 
-  /** Writes drafts, which do not count before the snapshot's file has the commit. Only inside {@link changing}. */
+  /** Writes drafts, which are not valid before the snapshot's file has the commit. Only inside {@link changing}. */
   async stage(drafts: readonly RecordDraft[], save: SaveRef): Promise<void> {
     if (drafts.length === 0) return;
     const { store } = this.#folder;
@@ -135,8 +135,8 @@ export class ScopeRecords {
     for (const path of changed) await store.flushFolder(path);
   }
 
-  /** Takes back the drafts of a save that was not made. Only inside {@link changing}. */
-  withdraw(drafts: readonly RecordDraft[]): void {
+  /** Removes the drafts of a save that was not made. Only inside {@link changing}. */
+  removeDrafts(drafts: readonly RecordDraft[]): void {
     for (const { name } of drafts) attempt(() => this.#folder.store.remove(this.#folder.draft(name)));
   }
 
@@ -150,7 +150,7 @@ export class ScopeRecords {
     if (records) await this.#settleAll(records.names);
   }
 
-  /** Settles all drafts that there are. */
+  /** Settles all drafts. */
   async sweep(): Promise<void> {
     if (!this.#folder.hasScopes()) return;
     const names = this.#folder.store
@@ -182,7 +182,7 @@ export class ScopeRecords {
     const settled = await this.#load(to, name);
     if (typeof settled !== 'object') return;
     if (isEmptyRecord(settled)) store.remove(to);
-    // Cuts off the name of the save: no id of a session may stay in the record after the session is deleted.
+    // Cuts off the name of the save: the record must not keep an id of a session that is deleted later.
     else if (settled.cutAt !== undefined) this.#cut(to, settled.cutAt);
   }
 
@@ -197,7 +197,7 @@ export class ScopeRecords {
 
   async #recordOf(name: string, id: ScopeId): Promise<ScopeRecord> {
     let draft = await this.draft(name, id);
-    for (let look = 1; draft === 'damaged' && look < MOST_LOOKS; look++) draft = await this.draft(name, id);
+    for (let reads = 1; draft === 'damaged' && reads < MOST_READS; reads++) draft = await this.draft(name, id);
     if (draft === 'damaged') throw unreadable(id);
     return draft && this.#isMade(draft.save) ? this.#open(draft, id) : this.#settled(name, id);
   }
@@ -220,7 +220,7 @@ export class ScopeRecords {
     return typeof found === 'object' && !isEmptyRecord(found) ? found.key : undefined;
   }
 
-  /** The draft of a record; `damaged`: the file can't be read as a draft, or was settled just now. */
+  /** The draft of a record; `damaged` if the file can't be read as a draft, or was just settled. */
   async draft(name: string, id?: ScopeId): Promise<(RecordFile & { save: SaveRef }) | 'damaged' | undefined> {
     const draft = await this.#load(this.#folder.draft(name), name, id);
     if (typeof draft !== 'object') return draft;
@@ -235,7 +235,7 @@ export class ScopeRecords {
     return content === 'no-file' ? 'damaged' : (parseRecord(content.bytes, name, what) ?? 'damaged');
   }
 
-  /** Whether the save counts. */
+  /** Whether the save was committed. */
   #isMade({ snapshotId, commit }: SaveRef): boolean {
     return readOwnHead(this.#folder.store.fs, this.#folder.snapshot(snapshotId))?.records?.commit === commit;
   }

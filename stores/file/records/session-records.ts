@@ -26,7 +26,7 @@ import { newNonce, type FileSession } from '../file-session.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 
 /**
- * The records of one session, a file each in a folder of their own, which saves don't touch. They are written under the session's lock,
+ * The records of one session: a file for each, in a separate folder that saves don't touch. They are written under the session's lock,
  * each by a rename. Reading takes no lock.
  */
 export class SessionRecords {
@@ -39,7 +39,7 @@ export class SessionRecords {
   }
 
   /**
-   * Whether there are any.
+   * Whether the session has records.
    *
    * @throws `FAILED_PRECONDITION` when something else is in the place of their folder.
    */
@@ -94,7 +94,7 @@ export class SessionRecords {
     });
   }
 
-  /** How many there are, readable or not. */
+  /** The number of records, readable or not. */
   count(): number {
     return this.exist() ? this.#names().length : 0;
   }
@@ -104,8 +104,8 @@ export class SessionRecords {
     if (this.exist()) await this.#remove(this.#names());
   }
 
-  /** Looks at all of them; answers how many there are, and the files of those that are damaged. */
-  async look(): Promise<{ readonly count: number; readonly damaged: readonly string[] }> {
+  /** Reads all records. Returns their number, and the files of damaged ones. */
+  async check(): Promise<{ readonly count: number; readonly damaged: readonly string[] }> {
     const names = this.exist() ? this.#names() : [];
     const damaged: string[] = [];
     for (const name of names) {
@@ -122,9 +122,9 @@ export class SessionRecords {
   }
 
   /**
-   * Removes those that were written long ago, when there is no such session.
+   * Removes records that were written long ago, if the session does not exist.
    *
-   * @param isLongAgo Decides by the time of the write, in ms.
+   * @param isLongAgo Whether a time of a write, in ms, is long ago.
    */
   async removeOrphans(
     isLongAgo = (writtenMs: number): boolean => Date.now() - writtenMs > ORPHAN_RECORD_MS,
@@ -169,12 +169,12 @@ export class SessionRecords {
   #unreadable(): Error {
     return dataLoss(
       `A record of session ${quote(this.#session.id)} can't be read: its file is damaged. ` +
-        'Write the record anew without expectedRevision, or remove it.',
+        'Write the record again without expectedRevision, or remove it.',
     );
   }
 }
 
-/** Removes a folder of records in which a write that failed left none. Call it when no write can be under way. */
+/** Removes the empty folder of a failed write. Call it when no write can be running. */
 export function removeIfEmpty({ fs }: StoreFolder, path: string): void {
   if (fs.stat(path)?.isDirectory() && fs.readdir(path).length === 0) attempt(() => fs.rmdir(path));
 }
@@ -188,7 +188,7 @@ export async function removeOrphanRecords(tenant: TenantSessions): Promise<void>
     await pace.rest();
     const writtenAt = store.fs.stat(join(allRecords, folder))?.mtimeMs ?? Infinity;
     if (Date.now() - writtenAt > ORPHAN_RECORD_MS) removeIfEmpty(store, join(allRecords, folder));
-    // A session that is there keeps its records.
+    // A session that exists keeps its records.
     if (!store.fs.stat(join(tenant.folder.sessions, folder))) await unlessRefused(removeOrphansIn(tenant, folder));
   }
 }
@@ -198,7 +198,7 @@ async function removeOrphansIn(tenant: TenantSessions, name: string): Promise<vo
   if (sessionId !== undefined) await new SessionRecords(tenant.session(sessionId)).removeOrphans();
 }
 
-/** The session that the records in a folder belong to; `undefined`: none of them can be read. */
+/** The session of the records in a folder; `undefined` if none of them can be read. */
 export async function sessionOfRecords({ folder }: TenantSessions, path: string): Promise<string | undefined> {
   if (!folder.store.fs.stat(path)?.isDirectory()) return undefined;
   for (const name of folder.store.namesIn(path)) {

@@ -19,13 +19,13 @@ import { findNeeded, findUnneeded, removeNames } from './unneeded.ts';
 
 const NOTHING: DeleteResult = { snapshots: 0, shards: 0 };
 
-/** Removes a session with everything that it left on the disk. */
+/** Removes a session with all its data on the disk. */
 export async function deleteSession(session: FileSession, expectedLeafId: string | undefined): Promise<DeleteResult> {
   await session.refresh();
   const assertLeaf = (): void => {
     assertExpectedLeaf(expectedLeafId, session.id, session.index.tree.latestLeaf()?.snapshotId ?? null);
   };
-  // A deletion that was interrupted may have left nothing but the folder.
+  // An interrupted deletion may have left only the folder.
   const isThere = session.incarnation !== '' || session.tenant.folder.store.hasFolder(session.path);
   if (!isThere && !new SessionRecords(session).exist()) {
     assertLeaf();
@@ -44,7 +44,7 @@ export function removeEmptySession(session: FileSession): Promise<void> {
   });
 }
 
-/** Removes what the policy names, session by session; an interruption leaves each session as it was or as it is to be. */
+/** Removes what the policy names, session by session. An interruption leaves each session either unchanged or pruned. */
 export async function prune(
   tenant: TenantSessions,
   policy: PrunePolicy,
@@ -72,9 +72,9 @@ async function pruneSession(
   { nowMs, dryRun }: { nowMs: number; dryRun: boolean },
 ): Promise<Removed> {
   await session.refresh();
-  const foreseen = await foresee(session, policy, nowMs);
-  const isNothing = foreseen.sessions + foreseen.snapshots + foreseen.shards === 0;
-  return dryRun || isNothing ? foreseen : session.withLock(() => pruneLocked(session, policy, nowMs));
+  const planned = await planPrune(session, policy, nowMs);
+  const isNothing = planned.sessions + planned.snapshots + planned.shards === 0;
+  return dryRun || isNothing ? planned : session.withLock(() => pruneLocked(session, policy, nowMs));
 }
 
 /** Finishes the operation of the log's last line, a part of which may be done. Call it under the session's lock. */
@@ -97,13 +97,13 @@ async function settleRecords({ index, tenant }: FileSession, snapshotId: string)
   if (head && index.tree.has(snapshotId)) await new ScopeRecords(tenant.folder).settle(head);
 }
 
-/** Removes the files of snapshots that the log says are removed. Answers the number of shards that went with them. */
+/** Removes the files of snapshots that are removed in the log. Returns the number of shards that were removed with them. */
 export async function removeFiles(session: FileSession, removed: readonly IndexNode[]): Promise<number> {
   const heads: SnapshotHead[] = [];
   const unreadable: string[] = [];
   for (const node of removed) {
     const path = session.tenant.folder.snapshot(node.snapshotId);
-    session.tenant.forgetHome(node.snapshotId);
+    session.tenant.forgetSnapshot(node.snapshotId);
     const found = headToRemove(session, node, path);
     if (typeof found === 'object') heads.push(found);
     else if (found === 'unreadable') unreadable.push(path);
@@ -111,7 +111,7 @@ export async function removeFiles(session: FileSession, removed: readonly IndexN
   return heads.length + unreadable.length === 0 ? 0 : discard(session, heads, unreadable);
 }
 
-/** The head of a removed snapshot's file. `unreadable`: the log alone says that the file is this session's. `undefined`: it is to stay. */
+/** The head of a removed snapshot's file. `unreadable`: only the log says that the file is this session's. `undefined`: keep the file. */
 function headToRemove(session: FileSession, node: IndexNode, path: string): SnapshotHead | 'unreadable' | undefined {
   const { fs } = session.tenant.folder.store;
   try {
@@ -120,7 +120,7 @@ function headToRemove(session: FileSession, node: IndexNode, path: string): Snap
     if (head || typeof readHead(fs, path) === 'object') return head;
   } catch (error) {
     if (!isRefused(error)) throw error;
-    // Other snapshots may need the state, unless all of them go.
+    // Other snapshots may need the state, unless all of them are removed.
     if (!session.isBeingDeleted) return undefined;
   }
   const found = fs.stat(path);
@@ -155,7 +155,7 @@ interface Removed extends DeleteResult {
   sessions: number;
 }
 
-async function foresee(session: FileSession, policy: PrunePolicy, nowMs: number): Promise<Removed> {
+async function planPrune(session: FileSession, policy: PrunePolicy, nowMs: number): Promise<Removed> {
   const { tree } = session.index;
   await loadHeads(session, tree.nodes(), headUnlessDamaged);
   const plan = planRetention(tree, policy, nowMs);
@@ -193,7 +193,7 @@ async function deleteLocked(session: FileSession): Promise<DeleteResult> {
   const shards = session.tenant.folder.store.namesIn(session.path).filter(isShard).length;
   const records = new SessionRecords(session).count();
   if (session.incarnation === '') {
-    // Only the shards of a failed first save may be left.
+    // Only shards of a failed first save may remain.
     await removeRest(session);
     return { snapshots, shards, records };
   }
@@ -227,7 +227,7 @@ async function reconcileFile(tenant: TenantSessions, name: string): Promise<void
 }
 
 /**
- * Handles a snapshot's file that its session's log does not have. If the log has lost the snapshot, the log is made anew; if the snapshot
+ * Handles a snapshot's file that its session's log does not have. If the log has lost the snapshot, the log is rewritten; if the snapshot
  * was removed, its file is removed.
  */
 export async function reconcile(session: FileSession, snapshotId: string): Promise<void> {

@@ -7,10 +7,10 @@ import type { SnapshotFile, SnapshotHead } from '../format/snapshot-file.ts';
 import { DamagedSnapshot, type FileSession } from '../file-session.ts';
 
 /**
- * States of removed snapshots that diffs of other snapshots still need, by version. `undefined`: not known, because a file is damaged.
+ * States of removed snapshots that diffs of other snapshots still need, by version. `undefined` if they are unknown, because a file is damaged.
  *
- * @param without Ids of snapshots that are to be removed.
- * @param leaving The heads of snapshots that the log no longer knows, and whose files are still there, by version.
+ * @param without Ids of snapshots that will be removed.
+ * @param leaving The heads of snapshots that the log no longer has, and whose files still exist, by version.
  */
 export async function findNeeded(
   session: FileSession,
@@ -30,7 +30,7 @@ export async function findNeeded(
     for (let base = node.seen.head.base; base && !needed.has(base.version);) {
       const at = tree.get(base.id)?.seen?.head;
       const isThere = at?.state.version === base.version;
-      // This snapshot stays, and the outer loop checks its own base.
+      // This snapshot is kept, and the outer loop checks its own base.
       if (isThere && !without.has(base.id)) break;
       const head = isThere ? at : (leaving.get(base.version) ?? session.keptHead(base.version));
       if (!head) return undefined;
@@ -42,9 +42,9 @@ export async function findNeeded(
 }
 
 /**
- * Names of files in the session's folder that nothing needs: shards, and states that were kept.
+ * Names of orphans in the session's folder: shards, and kept states.
  *
- * @param without Ids of snapshots that are to be removed.
+ * @param without Ids of snapshots that will be removed.
  */
 export async function findUnneeded(session: FileSession, without: ReadonlySet<string> = new Set()): Promise<string[]> {
   const names = session.tenant.folder.store.namesIn(session.path);
@@ -55,7 +55,7 @@ export async function findUnneeded(session: FileSession, without: ReadonlySet<st
   return names.filter((name) => (isShard(name) ? !shards.has(name) : isKept(name) && !versions.has(name)));
 }
 
-/** The shards of all checkpoints; `undefined`: one can't be read, for example without its key, so any shard may be needed. */
+/** The shards of all checkpoints; `undefined` if one can't be read, for example without its key: then any shard may be needed. */
 async function shardsOf(
   session: FileSession,
   without: ReadonlySet<string>,
@@ -83,14 +83,14 @@ async function shardsOf(
   return shards;
 }
 
-/** Removes a file of the session's folder if nothing needs it, under the session's lock. */
+/** Removes a file of the session's folder if it is an orphan, under the session's lock. */
 export function removeUnneeded(session: FileSession, name: string): Promise<void> {
   return session.withLock(async () => {
     if ((await findUnneeded(session)).includes(name)) removeNames(session, [name]);
   });
 }
 
-/** Removes files of the session's folder; answers how many of them were shards. */
+/** Removes files of the session's folder. Returns how many of them were shards. */
 export function removeNames(session: FileSession, names: readonly string[]): number {
   for (const name of names) {
     session.tenant.folder.store.remove(join(session.path, name));

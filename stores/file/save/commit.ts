@@ -11,32 +11,32 @@ import { formatFile, type SnapshotHead } from '../format/snapshot-file.ts';
 import { cacheState } from '../read/read-snapshot.ts';
 import { writeShards } from '../read/shards.ts';
 import { removeFiles } from '../remove/remove-snapshots.ts';
-import { newNonce, type Announcement, type FileSession } from '../file-session.ts';
+import { newNonce, type PendingSave, type FileSession } from '../file-session.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 import { ScopeRecords, type RecordDraft } from '../records/scope-records.ts';
 
-/** A save that was decided and is to be carried out. */
+/** A decided save. */
 export interface Commit {
   /** Its incarnation is empty if the session is new. */
   readonly head: SnapshotHead;
   /** The second line of the file. */
   readonly body: string;
-  /** The state, to be remembered. */
+  /** The state, for the cache. */
   readonly known: KnownState | undefined;
-  /** Shards of the state; those that are there already are left alone. */
+  /** Shards of the state; existing ones are not written again. */
   readonly shards: readonly CutShard[];
   /** Encrypts the head and the shards; `body` is encrypted already. */
   readonly cipher: Cipher | undefined;
   readonly scopes: ReadonlyMap<string, ScopeChange>;
-  /** `undefined`: the snapshot has none. */
+  /** `undefined` for a snapshot without a session. */
   readonly session: FileSession | undefined;
-  /** Whether a file may be in the snapshot's place; if not, it must not be replaced. */
+  /** Whether an existing file of the snapshot is replaced. Otherwise it must not exist. */
   readonly replaces: boolean;
   /** Of a first save in a session. */
   readonly line?: SaveLine;
 }
 
-/** Another process has just created a snapshot of this id. */
+/** Another process has just created a snapshot with this id. */
 export const NAME_IS_TAKEN = Symbol('name is taken');
 
 /**
@@ -44,7 +44,7 @@ export const NAME_IS_TAKEN = Symbol('name is taken');
  *
  * 1. the snapshot under a temporary name, the line of a first save, shards, and drafts of records are written;
  * 2. with `durability: 'full'` all of that is flushed;
- * 3. the snapshot's file is moved into its place: the commit point, after which the save counts; the folder is flushed;
+ * 3. the snapshot's file is moved into its place: this is the commit point; the folder is flushed;
  * 4. drafts of records are settled, pruned snapshots are removed, and the log gets the line `done`.
  *
  * A failure before 3 leaves everything as it was. After a failure in 4 the next writer completes it.
@@ -57,16 +57,16 @@ export async function carryOut(
   const { session, line, head, known } = commit;
   const records = new ScopeRecords(tenant.folder);
   await records.settle(head);
-  let announced: Announcement | undefined;
+  let pending: PendingSave | undefined;
   let isNaming = false;
   let isThere = false;
   let isSettled = true;
   const saved = await records.changing(commit.scopes, async (drafts) => {
     const written = await write(tenant, commit, drafts);
     try {
-      announced = line && session!.announce(line, written.head.incarnation);
-      const folders = [...(announced?.made ?? []), ...(await writeRest(tenant, commit, written.head, drafts))];
-      await flush(tenant, [written.fd, ...(announced ? [announced.fd] : [])], folders);
+      pending = line && session!.beginSave(line, written.head.incarnation);
+      const folders = [...(pending?.made ?? []), ...(await writeRest(tenant, commit, written.head, drafts))];
+      await flush(tenant, [written.fd, ...(pending ? [pending.fd] : [])], folders);
       await put(tenant, commit, written, {
         before: () => {
           lock.assertHeld();
@@ -74,17 +74,17 @@ export async function carryOut(
         },
         after: () => {
           isThere = true;
-          announced?.commit();
+          pending?.commit();
         },
       });
     } catch (error) {
       if (isThere) {
-        announced?.end(false);
+        pending?.end(false);
         throw outcomeUnknown(`Saving snapshot ${quote(head.meta.snapshotId)}`, error);
       }
       tenant.folder.store.removeQuietly(written.path);
-      announced?.withdraw();
-      records.withdraw(drafts);
+      pending?.cancel();
+      records.removeDrafts(drafts);
       if (isNaming && codeOf(error) === 'EEXIST') return NAME_IS_TAKEN;
       throw error;
     } finally {
@@ -95,7 +95,7 @@ export async function carryOut(
   });
   if (saved === NAME_IS_TAKEN) return saved;
   remember(tenant, saved, known);
-  if (session) await end(session, saved, announced, isSettled);
+  if (session) await end(session, saved, pending, isSettled);
   tenant.onSaved?.(saved, known);
 }
 
@@ -118,14 +118,14 @@ async function write(
   return { head: full, ...tenant.folder.store.writeTemporary(await formatFile(full, body, cipher)) };
 }
 
-/** Writes shards and drafts; answers the folders that got an entry. */
+/** Writes shards and drafts. Returns the folders that got an entry. */
 async function writeRest(
   { folder }: TenantSessions,
   { shards, known, session, cipher }: Commit,
   { meta, records }: SnapshotHead,
   drafts: readonly RecordDraft[],
 ): Promise<string[]> {
-  // Made even without a session: a tenant that has snapshots but no folder of sessions counts as `lost`.
+  // Created even for a snapshot without a session: a tenant with snapshots but without a folder of sessions is `lost`.
   const changed = session ? [] : folder.store.makeFolder(folder.sessions);
   if (session && known && (await writeShards(session, shards, known.memory, cipher))) changed.push(session.path);
   if (records) await new ScopeRecords(folder).stage(drafts, { snapshotId: meta.snapshotId, commit: records.commit });
@@ -146,7 +146,7 @@ async function flush(
   if (failed) throw failed.reason;
 }
 
-/** Moves the snapshot's file into its place; `before` and `after` run at the moment of that. */
+/** Moves the snapshot's file into its place. Calls `before` and `after` right before and after the move. */
 async function put(
   { folder }: TenantSessions,
   { session, replaces }: Commit,
@@ -165,16 +165,16 @@ async function put(
   });
 }
 
-/** Completes a save after its commit point. A failure here is not one of the save. */
+/** Completes a save after its commit point. A failure here does not fail the save. */
 async function end(
   session: FileSession,
   head: SnapshotHead,
-  announced: Announcement | undefined,
+  pending: PendingSave | undefined,
   isSettled: boolean,
 ): Promise<void> {
-  if (announced) {
+  if (pending) {
     const isRemoved = await succeeds(() => removeFiles(session, session.index.removed));
-    announced.end(isSettled && isRemoved);
+    pending.end(isSettled && isRemoved);
   } else {
     const { place } = session.index.tree.mustGet(head.meta.snapshotId);
     await succeeds(() => session.append({ rewrite: place, at: timeNow() }, { flush: false }));
@@ -182,7 +182,7 @@ async function end(
   await succeeds(() => session.compact());
 }
 
-/** Caches the state for the next turn, and drops the one before, which is seldom needed again. */
+/** Caches the state for the next turn. Drops the state before it, which is seldom needed again. */
 function remember(
   { shared: { states } }: TenantSessions,
   { state, base, meta }: SnapshotHead,

@@ -32,7 +32,7 @@ import {
   type SnapshotHead,
 } from '../format/snapshot-file.ts';
 import { timeNow } from '../format/save-log.ts';
-import { locate, type Home } from '../read/find-snapshot.ts';
+import { locate, type SnapshotLocation } from '../read/find-snapshot.ts';
 import { loadHeads } from '../read/lists.ts';
 import { assertStored, handOutLoaded, readFile, readSnapshot, type LoadedSnapshot } from '../read/read-snapshot.ts';
 import { sealedNames } from '../read/shards.ts';
@@ -42,18 +42,18 @@ import type { IndexNode } from '../session-index.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 import { carryOut, NAME_IS_TAKEN, type Commit } from './commit.ts';
 
-/** How often a save may start again because others create or remove the same snapshot. */
+/** How often a save may start again because another process creates or removes the same snapshot. */
 const MOST_ATTEMPTS = 50;
 
-/** Longer than the default: a cold read opens a file for each run. Still short, because each checkpoint stores the last run anew. */
+/** Longer than the default, because a read without a cache opens a file for each run. Still short, because each checkpoint stores the last run again. */
 const RUNS = { shortest: 64 * 1024, longest: 256 * 1024, distance: 64 * 1024 };
 
-/** The snapshot came or went between looking and locking. */
-const AGAIN = Symbol('again');
+/** The snapshot was created or removed before the lock was taken. */
+const RETRY = Symbol('retry');
 
-type Outcome = string | null | typeof AGAIN;
+type Outcome = string | null | typeof RETRY;
 
-/** A state that is to be written, and what the head says of it. */
+/** A state to be written, and its members in the head. */
 type WrittenPart = Pick<Commit, 'body' | 'shards' | 'known' | 'cipher'> &
   Pick<SnapshotHead, 'state' | 'base' | 'isLifted'>;
 
@@ -71,13 +71,13 @@ export class Save<S> {
   async run(): Promise<string | null> {
     const { snapshotId } = this.#request;
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
-      const answer = snapshotId === undefined ? this.#ask(undefined) : undefined;
+      const answer = snapshotId === undefined ? this.#runMutator(undefined) : undefined;
       if (answer === null) return null;
       const id = snapshotId ?? answer?.snapshotId ?? reserveSnapshotId();
       assertId(id, 'snapshotId');
       const isFresh = snapshotId === undefined && answer?.snapshotId === undefined;
       const outcome = await this.#save(id, answer, isFresh);
-      if (outcome !== AGAIN) return outcome;
+      if (outcome !== RETRY) return outcome;
     }
     throw unavailable(
       `Snapshot ${quote(snapshotId ?? '')} was created and removed too often while it was saved. Try again.`,
@@ -86,14 +86,14 @@ export class Save<S> {
 
   /** @param isFresh The id was just generated, so no other snapshot has it. */
   async #save(id: string, given: SessionSnapshotInput<S> | undefined, isFresh: boolean): Promise<Outcome> {
-    const home = isFresh ? undefined : await this.#locate(id);
-    if (home === AGAIN) return AGAIN;
-    if (home === 'no-session') return this.#lockSnapshot(id, (lock) => this.#rewriteSingle(lock, id));
-    if (home) return home.withLock((lock) => this.#rewrite(home, lock, id));
-    const answer = given ?? this.#ask(undefined);
+    const location = isFresh ? undefined : await this.#locate(id);
+    if (location === RETRY) return RETRY;
+    if (location === 'no-session') return this.#lockSnapshot(id, (lock) => this.#rewriteSingle(lock, id));
+    if (location) return location.withLock((lock) => this.#rewrite(location, lock, id));
+    const answer = given ?? this.#runMutator(undefined);
     if (answer === null) return null;
     const next = revise(id, undefined, answer, now);
-    // Checked before any folder is made, so that a refused first save makes none.
+    // Checked before folders are created, so that a refused first save creates none.
     if (this.#tenant.isNew) check(next);
     const sessionId = sessionOf(next);
     if (sessionId === undefined) return this.#lockSnapshot(id, (lock) => this.#commitSingle(lock, next, undefined));
@@ -101,17 +101,17 @@ export class Save<S> {
     return session.withLock((lock) => this.#create(session, lock, next, isFresh));
   }
 
-  async #locate(id: string): Promise<Home | typeof AGAIN | undefined> {
+  async #locate(id: string): Promise<SnapshotLocation | typeof RETRY | undefined> {
     let isUnknown = false;
-    const home = await locate(this.#tenant, id, async (session) => {
+    const location = await locate(this.#tenant, id, async (session) => {
       isUnknown = true;
       await reconcile(session, id);
       return false;
     });
-    return isUnknown ? AGAIN : home;
+    return isUnknown ? RETRY : location;
   }
 
-  #ask(current: SessionSnapshot<S> | undefined): SessionSnapshotInput<S> | null {
+  #runMutator(current: SessionSnapshot<S> | undefined): SessionSnapshotInput<S> | null {
     try {
       return this.#request.mutator(current);
     } catch (error) {
@@ -124,15 +124,15 @@ export class Save<S> {
     const { index } = session;
     const { folder } = this.#tenant;
     const { maxPersistedChainLength: longest } = this.#tenant.shared;
-    if (!isFresh && folder.store.fs.stat(folder.snapshot(id))) return AGAIN;
+    if (!isFresh && folder.store.fs.stat(folder.snapshot(id))) return RETRY;
     if (index.tree.has(id)) throw unreadableSnapshot(id, 'its file is missing', session.id);
     this.#assertLeaf(session);
     if (index.tree.wouldCycle(id, parentId)) refuseCycle(id, parentId!);
     const parent = await this.#readParent(session, parentId);
-    const anchor = parent && (await this.#anchorOf(session, parent));
+    const diffBase = parent && (await this.#diffBaseOf(session, parent));
     const meta = copyMetadata(next);
-    const state = copyState(next, anchor?.known?.state ?? parent?.known?.state);
-    const part = await this.#write(id, state, { session, anchor });
+    const state = copyState(next, diffBase?.known?.state ?? parent?.known?.state);
+    const part = await this.#write(id, state, { session, diffBase });
     if (longest !== undefined)
       await loadHeads(
         session,
@@ -156,17 +156,17 @@ export class Save<S> {
         details: await this.#details(session, parent?.head),
       },
     });
-    if (isSaved) this.#tenant.noteHome(id, session);
-    return isSaved ? id : AGAIN;
+    if (isSaved) this.#tenant.rememberSnapshot(id, session);
+    return isSaved ? id : RETRY;
   }
 
   async #rewrite(session: FileSession, lock: HeldLock, id: string): Promise<Outcome> {
     const current = await readSnapshot(this.#tenant, session, id);
-    if (!current) return AGAIN;
+    if (!current) return RETRY;
     await assertStored(session, current);
     const { head, known: before } = current;
     const { state: stored, base, isLifted } = head;
-    const answer = this.#ask(handOutLoaded<S>(current));
+    const answer = this.#runMutator(handOutLoaded<S>(current));
     if (answer === null) return null;
     const next = revise(id, storedOf(head.meta, head.session), answer, now);
     this.#assertLeaf(session);
@@ -180,7 +180,7 @@ export class Save<S> {
       () => isSameState,
     );
     const parent = isSameState ? undefined : await this.#readParent(session, meta.parentId).catch(() => undefined);
-    const anchor = parent && (await this.#anchorOf(session, parent));
+    const diffBase = parent && (await this.#diffBaseOf(session, parent));
     const part: WrittenPart = isSameState
       ? {
           state: stored,
@@ -190,7 +190,7 @@ export class Save<S> {
           shards: [],
           known: before,
         }
-      : await this.#write(id, state, { session, anchor, before });
+      : await this.#write(id, state, { session, diffBase, before });
     const write = head.write + 1;
     const statuses = nextTrail(head.statuses, write, meta.status);
     const details = await this.#details(session, head);
@@ -198,7 +198,7 @@ export class Save<S> {
     return id;
   }
 
-  /** @returns `false`: a snapshot of this id came into being elsewhere. */
+  /** @returns `false` if another process has created a snapshot with this id. */
   async #carryOut(
     lock: HeldLock,
     session: FileSession | undefined,
@@ -227,9 +227,9 @@ export class Save<S> {
 
   async #rewriteSingle(lock: HeldLock, id: string): Promise<Outcome> {
     const current = await readSnapshot(this.#tenant, 'no-session', id);
-    // A session may have taken the id since.
-    if (!current || current.head.session !== null) return AGAIN;
-    const answer = this.#ask(handOutLoaded<S>(current));
+    // A session may have used the id since.
+    if (!current || current.head.session !== null) return RETRY;
+    const answer = this.#runMutator(handOutLoaded<S>(current));
     if (answer === null) return null;
     const next = revise(id, storedOf(current.head.meta, null), answer, now);
     return this.#commitSingle(lock, next, current);
@@ -261,7 +261,7 @@ export class Save<S> {
         records: before?.records,
       },
     });
-    return isSaved ? meta.snapshotId : AGAIN;
+    return isSaved ? meta.snapshotId : RETRY;
   }
 
   #assertLeaf(session: FileSession): void {
@@ -270,7 +270,7 @@ export class Save<S> {
     assertRequiredSnapshot(this.#request.ifSnapshot, session.id, (one) => session.index.tree.has(one));
   }
 
-  /** Reads the parent. Throws if it can't be read: no snapshot is saved on a damaged one. */
+  /** Reads the parent. Throws if it can't be read: a snapshot is never saved on a damaged parent. */
   async #readParent(session: FileSession, parentId: string | undefined): Promise<LoadedSnapshot | undefined> {
     const parent = parentId === undefined ? undefined : await readSnapshot(this.#tenant, session, parentId);
     if (parent) await assertStored(session, parent);
@@ -278,7 +278,7 @@ export class Save<S> {
   }
 
   /** The base for a diff: `parent` or its nearest completed ancestor, whose state never changes. */
-  async #anchorOf(session: FileSession, parent: LoadedSnapshot): Promise<LoadedSnapshot | undefined> {
+  async #diffBaseOf(session: FileSession, parent: LoadedSnapshot): Promise<LoadedSnapshot | undefined> {
     if (parent.head.meta.status === 'completed') return parent;
     const { tree } = session.index;
     for (const id of tree.ancestors(parent.head.meta.snapshotId)) {
@@ -290,15 +290,15 @@ export class Save<S> {
     return undefined;
   }
 
-  /** @param before What the snapshot's state was. */
+  /** @param before The snapshot's current state. */
   async #write(
     id: string,
     state: Json | undefined,
     {
       session,
-      anchor,
+      diffBase,
       before,
-    }: { session: FileSession; anchor: LoadedSnapshot | undefined; before?: KnownState | undefined },
+    }: { session: FileSession; diffBase: LoadedSnapshot | undefined; before?: KnownState | undefined },
   ): Promise<WrittenPart> {
     const version = newNonce();
     const cipher = await session.sealer.cipher();
@@ -306,8 +306,8 @@ export class Save<S> {
     if (state === undefined) {
       return { state: { version, depth: 0 }, body: await sealed(NO_STATE), shards: [], known: undefined, cipher };
     }
-    const origin = anchor?.known && { state: anchor.known.state, depth: anchor.head.state.depth };
-    const memory = before?.memory ?? anchor?.known?.memory;
+    const origin = diffBase?.known && { state: diffBase.known.state, depth: diffBase.head.state.depth };
+    const memory = before?.memory ?? diffBase?.known?.memory;
     const interval = this.#tenant.shared.checkpointInterval;
     const plan = planNew(state, origin, {
       interval,
@@ -322,7 +322,7 @@ export class Save<S> {
       const known = { state, memory: cut.memory, length: cut.length };
       return { state: { version, depth: 0 }, isLifted, body, shards: cut.shards, known, cipher };
     }
-    const { head, known: from } = anchor!;
+    const { head, known: from } = diffBase!;
     const known = { state, memory: memory ?? new Map(), length: from!.length + plan.patch.length };
     const base = { id: head.meta.snapshotId, version: head.state.version };
     const depth = head.state.depth + 1;
@@ -338,12 +338,12 @@ export class Save<S> {
     return { body: await sealBody(body, { id: node.snapshotId, version: head.state.version }, cipher), cipher };
   }
 
-  /** @param near The head to take the details from if the session's own can't be read. */
-  async #details(session: FileSession, near: SnapshotHead | undefined): Promise<SessionDetails | undefined> {
+  /** @param fallback The head with the details, if those of the session can't be read. */
+  async #details(session: FileSession, fallback: SnapshotHead | undefined): Promise<SessionDetails | undefined> {
     if (session.index.tree.size === 0) return this.#request.session;
     const head = session.headWithDetails();
     const before = head && (await session.opened(head).catch(undefinedIfDamaged));
-    return mergeDetails((before ?? near ?? head)?.details, this.#request.session);
+    return mergeDetails((before ?? fallback ?? head)?.details, this.#request.session);
   }
 }
 
@@ -355,7 +355,7 @@ function now(): string {
   return new Date().toISOString();
 }
 
-/** Refuses what can't be saved. */
+/** Refuses values that can't be saved. */
 function check<S>(next: SessionSnapshot<S>): void {
   copyMetadata(next);
   copyState(next, undefined);

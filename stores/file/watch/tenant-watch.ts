@@ -11,19 +11,19 @@ import type { TenantSessions } from '../tenant-sessions.ts';
 
 interface Watched {
   readonly snapshotId: string;
-  /** The last write of which listeners were notified. */
+  /** The last write that listeners were notified of. */
   notified: SnapshotHead | undefined;
-  /** The stamp of the file at the last look. */
+  /** The stamp of the file at the last check. */
   stamp: string;
   /** A new listener waits for the current snapshot. */
-  isAsked: boolean;
+  hasNewListener: boolean;
   /** The snapshot was missing before, so listeners get all its statuses. */
   wasMissing: boolean;
 }
 
 /**
  * Notifies listeners of saves to one tenant: of this process's own saves at once, of those by other processes when the system reports a
- * change in the tenant's folder or at the next poll. Works before the tenant has a folder, and makes none.
+ * change in the tenant's folder or at the next poll. Works before the tenant has a folder, and does not create one.
  */
 export class TenantWatch<S> {
   readonly #tenant: TenantSessions;
@@ -35,7 +35,7 @@ export class TenantWatch<S> {
   readonly #due = new Set<Watched>();
   #timer: NodeJS.Timeout | undefined;
   #watch: (Watch & { readonly path: string }) | undefined;
-  #isLooking = false;
+  #isChecking = false;
 
   /** @param options.onIdle Called when the last listener has left. */
   constructor(tenant: TenantSessions, options: { pollIntervalMs: number; onIdle: () => void }) {
@@ -51,13 +51,13 @@ export class TenantWatch<S> {
   subscribe(snapshotId: string, listener: (snapshot: SessionSnapshot<S>) => void): () => void {
     const name = snapshotName(snapshotId);
     const known = this.#watched.get(name);
-    const watched = known ?? { snapshotId, notified: undefined, stamp: '', isAsked: false, wasMissing: false };
+    const watched = known ?? { snapshotId, notified: undefined, stamp: '', hasNewListener: false, wasMissing: false };
     this.#watched.set(name, watched);
-    watched.isAsked = true;
+    watched.hasNewListener = true;
     const unsubscribe = this.#hub.subscribe(snapshotId, listener, () => this.#forget(name));
-    this.#timer ??= setInterval(() => this.#lookSoon(), this.#pollIntervalMs).unref();
+    this.#timer ??= setInterval(() => this.#checkSoon(), this.#pollIntervalMs).unref();
     this.#watchFolder();
-    this.#lookSoon(watched);
+    this.#checkSoon(watched);
     return unsubscribe;
   }
 
@@ -92,7 +92,7 @@ export class TenantWatch<S> {
       const onEvent = (name: string | undefined): void => {
         const watched = name === undefined || path !== own ? undefined : this.#watched.get(name);
         // Most changes in the tenant's folder are of snapshots without listeners.
-        if (watched || name === undefined || path !== own) this.#lookSoon(watched);
+        if (watched || name === undefined || path !== own) this.#checkSoon(watched);
       };
       const watch = store.fs.watch(path, onEvent, end);
       this.#watch = { path, close: () => watch.close() };
@@ -102,34 +102,34 @@ export class TenantWatch<S> {
   }
 
   /** Checks a snapshot, or all, in the next round of the event loop: one check for all changes until then. */
-  #lookSoon(watched?: Watched): void {
+  #checkSoon(watched?: Watched): void {
     for (const one of watched ? [watched] : this.#watched.values()) this.#due.add(one);
-    if (this.#isLooking) return;
-    this.#isLooking = true;
-    setImmediate(() => void this.#look());
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    setImmediate(() => void this.#check());
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     for (const watched of this.#due) {
       this.#due.delete(watched);
       if (this.#watched.get(snapshotName(watched.snapshotId)) !== watched) continue;
       this.#watchFolder();
       try {
-        await this.#lookAt(watched);
+        await this.#checkOne(watched);
       } catch {
         // The snapshot can't be read now. The next check tries again; a caller that reads the snapshot gets the error.
         watched.stamp = '';
       }
     }
-    this.#isLooking = false;
+    this.#isChecking = false;
   }
 
-  async #lookAt(watched: Watched): Promise<void> {
+  async #checkOne(watched: Watched): Promise<void> {
     const { snapshotId } = watched;
     const { folder } = this.#tenant;
     const stats = folder.kind() === 'none' ? undefined : folder.store.fs.stat(folder.snapshot(snapshotId));
     const stamp = stats ? stampOf(stats) : '';
-    if (stamp === watched.stamp && !watched.isAsked && stats) return;
+    if (stamp === watched.stamp && !watched.hasNewListener && stats) return;
     watched.stamp = stamp;
     const home = stats && (await locate(this.#tenant, snapshotId));
     const loaded = home && (await readSnapshot(this.#tenant, home, snapshotId));
@@ -145,13 +145,13 @@ export class TenantWatch<S> {
     } else {
       if (notified || watched.wasMissing) {
         for (const status of missedStatuses(head, notified)) {
-          this.#hub.publish(snapshotId, status, () => asItWas(head, status));
+          this.#hub.publish(snapshotId, status, () => withEarlierStatus(head, status));
         }
       }
       this.#hub.publish(snapshotId, head.meta.status, copy);
       watched.notified = head;
     }
-    watched.isAsked = false;
+    watched.hasNewListener = false;
   }
 }
 
@@ -170,8 +170,8 @@ function missedStatuses(head: SnapshotHead, notified: SnapshotHead | undefined):
   return statuses;
 }
 
-/** The snapshot with an earlier status. It has no other fields than those that never change. */
-function asItWas<S>({ meta }: SnapshotHead, status: SnapshotStatus | undefined): SessionSnapshot<S> {
+/** The snapshot with an earlier status. It has only fields that never change. */
+function withEarlierStatus<S>({ meta }: SnapshotHead, status: SnapshotStatus | undefined): SessionSnapshot<S> {
   const { snapshotId, sessionId, parentId, createdAt } = meta;
   return {
     snapshotId,

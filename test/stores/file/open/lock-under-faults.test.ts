@@ -56,7 +56,7 @@ async function increment(store: Store, times: number): Promise<{ made: number; p
       count.made++;
     } catch (error) {
       expect(error).toBeInstanceOf(GenkitError);
-      if (/not known/.test((error as GenkitError).message)) count.perhaps++;
+      if (/may have been saved/.test((error as GenkitError).message)) count.perhaps++;
     }
   }
   return count;
