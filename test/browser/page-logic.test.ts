@@ -149,8 +149,8 @@ describe('what the model saw, in words', () => {
         { label: 'This turn', what: '1 message', tokens: 100, share: 0.25 },
       ],
       leftOut: [
-        'Earlier turns: 4 messages (turns 4, 6), older than what the agent sends.',
-        'Tool outputs of turn 5: a line says what was there.',
+        'Earlier turns: 4 messages (turns 4, 6), older than the turns that the agent sends.',
+        'Tool outputs of turn 5: replaced by a short line.',
       ],
       summarized: 'turns 1–3',
     });
@@ -163,7 +163,7 @@ describe('what the model saw, in words', () => {
       messages,
     );
     expect(total).toBe(
-      'About 1,234 of at most 8,000 tokens; the model counted none. This is the last of 2 calls of the model. The model refused a longer one. Not all turns are listed here.',
+      'About 1,234 of at most 8,000 tokens; the model reported no count. This is the last of 2 calls of the model. The model refused a longer one. Not all turns are listed here.',
     );
     expect(summarized).toBeUndefined();
   });

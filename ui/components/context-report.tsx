@@ -2,7 +2,7 @@ import type { ContextReport as Report, MessageData } from 'genkitx-agents/client
 import { describeContext, type SectionRow } from '../logic/describe-context.ts';
 import { Folded } from './folded.tsx';
 
-/** The summary that a model was sent. */
+/** The summary in a model's input. */
 export interface SummaryFacts {
   text: string;
   /** The model that wrote it; `custom` for a function. */
@@ -12,13 +12,13 @@ export interface SummaryFacts {
 
 interface Props {
   report: Report;
-  /** Default: it is not kept any more. */
+  /** Default: it was removed. */
   summary?: SummaryFacts;
-  /** Of the conversation. */
+  /** The messages of the conversation. */
   messages: readonly MessageData[];
 }
 
-/** What a model was sent in a turn: its sections as bars, what was left out and why, and the summary. */
+/** The model's input in a turn: its sections as bars, the omitted parts with the reasons, and the summary. */
 export function ContextReport({ report, summary, messages }: Props) {
   const { total, sections, leftOut, summarized } = describeContext(report, messages);
   return (
@@ -35,7 +35,7 @@ export function ContextReport({ report, summary, messages }: Props) {
       )}
       {summarized && (
         <Folded className="notes" summary={`The summary of ${summarized}`}>
-          {() => (summary ? <Notes {...summary} /> : <p className="empty">It is not kept any more.</p>)}
+          {() => (summary ? <Notes {...summary} /> : <p className="empty">It was removed.</p>)}
         </Folded>
       )}
     </>
@@ -75,7 +75,7 @@ function Sections({ rows, caption }: { rows: SectionRow[]; caption: string }) {
               {label} <span className="what">{what}</span>
             </th>
             <td>
-              {/* The number beside it says the same. */}
+              {/* Hidden from screen readers: the number next to it says the same. */}
               <span className="bar" aria-hidden="true">
                 <span style={{ inlineSize: `${share * 100}%` }} />
               </span>

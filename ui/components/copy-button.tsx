@@ -1,6 +1,6 @@
 import { useState } from 'react';
 
-/** Puts a text into the clipboard, and says so. A page that was not loaded over a secure connection has no clipboard. */
+/** Copies a text to the clipboard. Without a secure connection a page has no clipboard. */
 export function CopyButton({ text, label }: { text: string; label: string }) {
   const [isCopied, setIsCopied] = useState(false);
   if (!navigator.clipboard) return undefined;

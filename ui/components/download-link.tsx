@@ -1,4 +1,4 @@
-/** A document that the page has, to be saved as a file. */
+/** Saves a document of the page as a file. */
 export function DownloadLink({ name, text }: { name: string; text: string }) {
   const save = () => {
     const url = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));

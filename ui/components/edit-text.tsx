@@ -3,13 +3,13 @@ import { useEffect, useRef, useState, type FormEvent, type KeyboardEvent } from 
 interface Props {
   label: string;
   text: string;
-  /** What the button of a long text says. Default: a text of one line, without buttons. */
+  /** The label of the button of a long text. Default: a text of one line, without buttons. */
   action?: string;
   onDone: (text: string) => void;
   onCancel: () => void;
 }
 
-/** A text to be changed. Enter keeps the change, Escape does not, and neither does leaving the field of one line. */
+/** Edits a text. Enter keeps the change. Escape cancels it, and so does leaving the field of one line. */
 export function EditText({ label, text, action, onDone, onCancel }: Props) {
   const [draft, setDraft] = useState(text);
   const form = useRef<HTMLFormElement>(null);

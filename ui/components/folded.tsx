@@ -6,7 +6,7 @@ interface Props {
   children: () => ReactNode;
 }
 
-/** Something that is looked at seldom. It is made when it is opened, however large it is. */
+/** Content that is seldom opened. It is rendered when it is opened, because it may be large. */
 export function Folded({ summary, className, children }: Props) {
   const [isOpen, setIsOpen] = useState(false);
   return (

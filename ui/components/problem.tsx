@@ -6,7 +6,7 @@ interface Props {
   onDismiss?: () => void;
 }
 
-/** What went wrong, the id by which the server's log has it, and what can be done. */
+/** An error message with its id in the server's log, and buttons to retry and to dismiss it. */
 export function Problem({ problem: { text, errorId }, onRetry, onDismiss }: Props) {
   return (
     <div className="notice problem" role="alert">

@@ -2,7 +2,7 @@ import Markdown, { defaultUrlTransform, type Components, type Options } from 're
 import rehypeHighlight from 'rehype-highlight';
 import remarkGfm from 'remark-gfm';
 
-/** What is wider than the column scrolls in a box of its own, also by the keyboard. */
+/** Wide content scrolls in a separate box, also by the keyboard. */
 const COMPONENTS: Components = {
   table: ({ children }) => (
     <div className="scroll" tabIndex={0} role="region" aria-label="Table">
@@ -30,7 +30,7 @@ interface Definition {
   position?: { start: { offset?: number }; end: { offset?: number } };
 }
 
-/** Shows definitions as they are written: those that nothing refers to would be hidden. A footnote that was referred to is at the end. */
+/** Shows the source of definitions: without references to them they would be hidden. A referenced footnote is at the end. */
 const showSource: Handler = ({ options, footnoteOrder }, { identifier, position }: Definition) => {
   if (footnoteOrder.includes(identifier.toUpperCase())) return undefined;
   const value = String(options.file).slice(position?.start.offset, position?.end.offset);
@@ -38,16 +38,16 @@ const showSource: Handler = ({ options, footnoteOrder }, { identifier, position 
 };
 const REHYPE_OPTIONS: RehypeOptions = { handlers: { definition: showSource, footnoteDefinition: showSource } };
 
-/** Longer text is shown as it is: its Markdown would take seconds, and more elements than a page can have. */
+/** Longer text is shown as plain text: its Markdown would take seconds, and more elements than a page can have. */
 const MOST_MARKDOWN = 50_000;
 
-/** Made once: it knows dozens of languages. */
+/** Created once, because it loads dozens of languages. */
 const highlight = rehypeHighlight();
 const PLUGINS = [() => highlight];
 
 /**
  * Text of the agent, in Markdown with tables, links, strikethrough and highlighted code. Raw HTML, images and links to programs are shown as
- * text: nothing of a reply is hidden, and none makes the browser fetch something.
+ * text: no part of a reply is hidden, and none makes the browser fetch something.
  */
 export function Reply({ text }: { text: string }) {
   if (text.length > MOST_MARKDOWN) return <div className="reply plain">{text}</div>;

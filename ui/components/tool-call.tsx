@@ -2,16 +2,16 @@ import type { ToolStep } from '../logic/turns.ts';
 import { Folded } from './folded.tsx';
 import { Json } from './json.tsx';
 
-/** Of the input, in the line. */
+/** The most characters of the input in the line. */
 const MOST_CHARACTERS = 200;
 
 interface Props {
   step: ToolStep;
-  /** The turn runs. One that waits for an answer does not. */
+  /** Whether the turn is running. A turn that waits for an answer is not. */
   isStreaming: boolean;
 }
 
-/** A tool that the agent used: one line, which opens to show what went in and what came out. */
+/** A tool call: one line, which opens to show the input and the output. */
 export function ToolCall({ step: { name, input, output }, isStreaming }: Props) {
   const isDone = output !== undefined;
   const outcome = isDone ? 'done' : isStreaming ? 'running' : 'not done';

@@ -5,7 +5,7 @@ import { defineConfig, type Plugin } from 'vite';
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
 
-/** A quarter of the size: the inspector decompresses the files when it first shows the page. */
+/** Compresses the files to a quarter of their size. The inspector decompresses them when it first serves the page. */
 const compressed: Plugin = {
   name: 'compressed',
   generateBundle: {
@@ -20,7 +20,7 @@ const compressed: Plugin = {
   },
 };
 
-/** Builds the inspector's page into `dist/inspector`, which the package carries. All addresses are relative: it may be mounted at any path. */
+/** Builds the inspector's page into `dist/inspector`, which is part of the package. All addresses are relative, so that it can be mounted at any path. */
 export default defineConfig({
   root: path('.'),
   base: './',

@@ -1,12 +1,12 @@
-/** A context report in words. Pure. */
+/** A context report as text. Pure. */
 import type { ContextReport, MessageData, MessageRange, OmissionReason, Section } from 'genkitx-agents/client';
 
 export interface SectionRow {
   label: string;
-  /** What it has: `5 tools`; `turns 6–10 · 12 messages`. */
+  /** Its content: `5 tools`; `turns 6–10 · 12 messages`. */
   what: string;
   tokens: number;
-  /** Beside the largest section, 0 to 1. */
+  /** Its size compared with the largest section, 0 to 1. */
   share: number;
 }
 
@@ -14,7 +14,7 @@ export interface SeenFacts {
   /** Estimated and counted tokens, and the limit. */
   total: string;
   sections: SectionRow[];
-  /** A sentence for each thing that was left out or shortened. */
+  /** A sentence for each part that was left out or shortened. */
   leftOut: string[];
   /** The turns that the summary covers: `turns 1–5`. Optional: no summary was sent. */
   summarized?: string;
@@ -33,16 +33,16 @@ const LABELS: Record<Section, [label: string, one: string, many: string]> = {
 };
 
 const REASONS: Record<OmissionReason, string> = {
-  strategy: 'older than what the agent sends',
+  strategy: 'older than the turns that the agent sends',
   section: 'more than the section may take',
   window: 'more than the window holds',
   deadline: 'not found in time',
-  failed: 'could not be looked up',
+  failed: 'the lookup failed',
 };
 
 const COUNT = new Intl.NumberFormat();
 
-/** @param messages Of the conversation, at least up to the turn. */
+/** @param messages The conversation, at least up to the turn. */
 export function describeContext(report: ContextReport, messages: readonly MessageData[]): SeenFacts {
   const { sections, sent, dropped, changed = [], summary, inputTokens, estimatedTokens, maxTokens, calls } = report;
   const turns = (ranges: readonly MessageRange[]) => turnsIn(ranges, messages);
@@ -72,10 +72,10 @@ export function describeContext(report: ContextReport, messages: readonly Messag
       `${label}: ${omitted > 0 ? `${COUNT.format(omitted)} ${omitted === 1 ? one : many}${which}, ` : ''}${why}.`,
     ];
   });
-  const shortened = changed.length > 0 ? [`Tool outputs of ${turns(changed)}: a line says what was there.`] : [];
+  const shortened = changed.length > 0 ? [`Tool outputs of ${turns(changed)}: replaced by a short line.`] : [];
 
   const counted =
-    inputTokens === undefined ? 'the model counted none' : `the model counted ${COUNT.format(inputTokens)}`;
+    inputTokens === undefined ? 'the model reported no count' : `the model counted ${COUNT.format(inputTokens)}`;
   const most = `About ${COUNT.format(estimatedTokens)} of at most ${COUNT.format(maxTokens)} tokens; ${counted}.`;
   const more = [
     calls > 1 && `This is the last of ${calls} calls of the model.`,

@@ -1,10 +1,10 @@
 import { AgentError } from 'genkitx-agents/client';
 
-/** What went wrong, for the person at the page. */
+/** An error, for the user of the page. */
 export interface ProblemFacts {
   /** A sentence. */
   text: string;
-  /** By which the server's log has all of it. */
+  /** The id of the error in the server's log. */
   errorId?: string;
 }
 

@@ -1,4 +1,4 @@
-/** A conversation as the page shows it: turns, each with what was asked and the steps of the answer. Pure. */
+/** A conversation as the page shows it: turns, each with the user's text and the steps of the answer. Pure. */
 import type { MessageData, Part } from 'genkitx-agents/client';
 
 export interface TextStep {
@@ -35,13 +35,13 @@ export function turnsOf(messages: readonly MessageData[]): Turn[] {
   return turns;
 }
 
-/** The steps, further by what was said and done. */
+/** Adds parts of a message to the steps. */
 function withParts(steps: readonly Step[], parts: readonly Part[]): Step[] {
   return parts.reduce<Step[]>((done, part) => withPart(done, part), [...steps]);
 }
 
 function withPart(steps: Step[], { text, toolRequest, toolResponse, metadata }: Part): Step[] {
-  // A request that has to wait is told once more, with its question.
+  // A request that waits for an answer comes a second time, with its question.
   if (toolRequest && metadata?.['interrupt'] && steps.some((step) => isOpen(step, toolRequest))) return steps;
   if (toolRequest) {
     const { name, ref, input } = toolRequest;
@@ -66,7 +66,7 @@ function isOpen(step: Step, { name, ref }: { name: string; ref?: string }): bool
   return step.kind === 'tool' && step.name === name && step.ref === ref && step.output === undefined;
 }
 
-/** All that the agent said in the turn. */
+/** All text of the agent in the turn. */
 export function replyOf({ steps }: Turn): string {
   return steps.flatMap((step) => (step.kind === 'text' ? step.text : [])).join('\n\n');
 }

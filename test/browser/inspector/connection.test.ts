@@ -20,12 +20,12 @@ describeInspector('the connection', (setting) => {
     await stop();
     await notice.getByText('The inspector does not answer').waitFor();
     const address = await start();
-    await notice.getByText('does not know this page any more').waitFor();
+    await notice.getByText('does not accept this page any more').waitFor();
 
     // A part of the page that was not loaded before can't be loaded now; the list is still there.
     await inspector.session('s').click();
     await page.getByText('This can’t be shown.').waitFor();
-    await notice.getByText('does not know this page any more').waitFor();
+    await notice.getByText('does not accept this page any more').waitFor();
     await inspector.button('Reload').click();
     await page.getByText('Open the inspector by an address with a one-time token.').waitFor();
     expect(addresses).toHaveLength(1);

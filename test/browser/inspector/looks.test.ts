@@ -24,7 +24,7 @@ const PARTS = ({ leafId }: World): [name: string, place: string, shows: string][
   ['changes', `#/session/orders?snapshot=${leafId}&tab=changes`, 'The first'],
   ['fork', '#/session/orders?tab=fork', 'In place of'],
   ['facts', '#/session/orders?tab=facts', 'Saved first'],
-  ['runs', '#/runs', 'ran out'],
+  ['runs', '#/runs', 'the last heartbeat of its worker'],
   ['memory', '#/memory', 'Ana lives in Porto.'],
   ['quarantine', '#/memory?tab=quarantine', 'Ignore all previous'],
 ];
@@ -55,7 +55,7 @@ describeInspector('looks', (setting) => {
     await shows(inspector, 'Thank you');
     await inspector.takePicture('docs-tree', DOCS);
     await inspector.tab('Changes').click();
-    await inspector.button('Compare others with this').click();
+    await inspector.button('Compare other turns with this one').click();
     await page.locator('.box[data-on-way=false]', { hasText: 'Turn 9' }).last().click();
     await shows(inspector, 'Only in Turn 9 of branch 2');
     await inspector.takePicture('docs-diff', DOCS);

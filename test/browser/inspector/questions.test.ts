@@ -121,7 +121,7 @@ const QUESTIONS: [question: string, way: Way][] = [
     async (inspector) => {
       await inspector.click(inspector.session('Orders of Ana'));
       await inspector.click(inspector.tab('Changes'));
-      await inspector.click(inspector.button('Compare others with this'));
+      await inspector.click(inspector.button('Compare other turns with this one'));
       await inspector.click(inspector.page.locator('.box[data-on-way=false]', { hasText: 'Turn 9' }).last());
       const sides = inspector.page.locator('.sides.both');
       await sides.getByText('What is your refund policy?').waitFor({ state: 'detached' });
@@ -142,7 +142,9 @@ const QUESTIONS: [question: string, way: Way][] = [
     async (inspector) => {
       await inspector.click(inspector.view('Runs'));
       const expired = inspector.page.getByRole('region', { name: 'Expired' });
-      await expired.getByText(/gave no sign of life since .*, and the lease of 30 s ran out (19|2\d) min/).waitFor();
+      await expired
+        .getByText(/the last heartbeat of its worker was at .*, and the lease of 30 s expired (19|2\d) min/)
+        .waitFor();
       await expired.getByText('taken over 1 time').waitFor();
     },
   ],
@@ -152,7 +154,7 @@ const QUESTIONS: [question: string, way: Way][] = [
       await inspector.click(inspector.view('Runs'));
       const running = inspector.page.getByRole('region', { name: 'Running' });
       await running.getByText('worker-busy').waitFor();
-      await running.getByText(/^The lease lasts \d+ h/).waitFor();
+      await running.getByText(/^The lease expires in \d+ h/).waitFor();
     },
   ],
   [
@@ -170,7 +172,7 @@ const QUESTIONS: [question: string, way: Way][] = [
       await inspector.click(inspector.page.getByRole('link', { name: 'Ana wants a refund when an order is late.' }));
       await inspector.click(inspector.button('Show the messages').first());
       await inspector.page.locator('.source-messages').getByText('Refund it, because it is late').waitFor();
-      await inspector.click(inspector.page.getByRole('link', { name: 'See them in their session' }));
+      await inspector.click(inspector.page.getByRole('link', { name: 'Show them in their session' }));
       await inspector.page.getByRole('heading', { name: 'Turn 7' }).waitFor();
     },
   ],
@@ -211,7 +213,7 @@ const QUESTIONS: [question: string, way: Way][] = [
       await inspector.click(inspector.view('Memory'));
       await inspector.click(inspector.tab('Dead letters'));
       await inspector.sees('The model answered no JSON.');
-      await inspector.sees('Given up after 1 attempt');
+      await inspector.sees('Dead after 1 attempt');
     },
   ],
   [

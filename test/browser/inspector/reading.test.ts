@@ -41,7 +41,7 @@ describeInspector('what is read', (setting) => {
     await inspector.detail.getByText('The end.').waitFor();
     expect(await elements()).toBeLessThanOrEqual(2);
     await inspector.tab('Artifacts 1').click();
-    await inspector.button('Show all of it').click();
+    await inspector.button('Show the whole text').click();
     await inspector.detail.getByText('The end.').waitFor();
     expect(await elements()).toBeLessThanOrEqual(2);
   });
@@ -55,7 +55,9 @@ describeInspector('what is read', (setting) => {
     await inspector.detail.getByText(/Instructions and memories.*are not recorded/).waitFor();
     await inspector.goTo('#/session/failed');
     const alert = inspector.page.getByRole('alert');
-    await alert.getByText('The log of the process that ran the turn has the whole error under the id e-7.').waitFor();
+    await alert
+      .getByText('The log of the process that ran the turn has more about this error, under the id e-7.')
+      .waitFor();
   });
 
   it('says of a link to what is not there that it is not there', async () => {

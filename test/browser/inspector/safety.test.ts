@@ -168,7 +168,7 @@ describeInspector('safety', (setting) => {
     await inspector.tab('Quarantine').click();
     await page.getByRole('button', { name: 'Discard…' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click();
-    await page.getByText('Nothing waits for a decision.').waitFor();
+    await page.getByText('No text waits for a decision.').waitFor();
     // The removal of what was gone.
     expect(inspector.complaints).toEqual([expect.stringContaining('404')]);
 
@@ -183,7 +183,7 @@ describeInspector('safety', (setting) => {
     expect([await offered.count(), await reader.tab('Try again').count()]).toEqual([0, 0]);
     await reader.goTo('#/memory');
     await reader.page.getByRole('link', { name: 'Ana wants a refund' }).click();
-    await reader.page.getByText('Where it comes from').waitFor();
+    await reader.page.getByRole('heading', { name: 'Sources' }).waitFor();
     expect(await offered.count()).toBe(0);
   });
 
@@ -231,7 +231,7 @@ describeInspector('safety', (setting) => {
     await cards.getByRole('button', { name: 'Discard…' }).click();
     await page.getByRole('dialog').getByText('This can’t be undone.').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click();
-    await page.getByText('No job was given up.').waitFor();
+    await page.getByText('No dead jobs.').waitFor();
     expect(await memory.jobs.list({ state: 'dead', scope: bo })).toEqual([]);
     await scopes.selectOption({ label: 'All scopes' });
     await count(30);

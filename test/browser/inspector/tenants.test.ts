@@ -31,7 +31,7 @@ describeInspector('tenants', (setting) => {
       await inspector.session(`Session of ${tenant}`).waitFor();
       expect(await inspector.session(/^completed Session/).count()).toBe(1);
     };
-    await page.getByRole('alert').getByText('Name a tenant').waitFor();
+    await page.getByRole('alert').getByText('enter it in the field above').waitFor();
     await name('acme');
     await page.reload();
     await inspector.session('Session of acme').waitFor();

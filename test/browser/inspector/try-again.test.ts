@@ -107,11 +107,11 @@ describeInspector('trying again', (setting) => {
     await expect.poll(() => page.getByRole('radio').count()).toBe(1);
   });
 
-  it('says what the branch is for the user, who goes on from it', async () => {
+  it('says that the user continues from the branch', async () => {
     const { options, hello, agent } = await makeApp();
     const inspector = await setting.open(options, { place: `#/session/s?snapshot=${hello}&tab=fork` });
     await inspector.detail
-      .getByText(/latest branch of the session: its user goes on from it.*can be remembered/)
+      .getByText(/latest branch of the session: the user continues from it.*learned as memories/)
       .waitFor();
     await tryAgain(inspector, 'After Turn 1', 'Wait');
     await inspector.sees('You said Wait.');

@@ -12,14 +12,14 @@ import { queryOf } from './sessions/sessions-query.ts';
 import { OpenById } from './sessions/open-by-id.tsx';
 import { SessionsView } from './sessions/sessions-view.tsx';
 
-// The picture and Markdown are loaded when a session is opened: the list of sessions is there sooner.
+// Loaded when a session is opened, so that the list of sessions appears sooner.
 const SessionView = lazy(async () => ({ default: (await import('./snapshot/session-view.tsx')).SessionView }));
 const SingleView = lazy(async () => ({ default: (await import('./snapshot/single-view.tsx')).SingleView }));
 const MemoryView = lazy(async () => ({ default: (await import('./memory/memory-view.tsx')).MemoryView }));
 
 export function App() {
   const hash = useHash();
-  // The first view needs one request: what there is to see comes with the first sessions.
+  // The first view needs one request: the inspector's facts come with the first sessions.
   const [first] = useState(() => {
     const { path, query } = readPlace(location.hash);
     const isList = path[0] === 'sessions' || path[0] === '';
@@ -43,10 +43,10 @@ export function App() {
 function Opened({ start, hash, hasList }: { start: InspectorStart; hash: string; hasList: boolean }) {
   const page = useMemo(() => pageOf(start.info, hash), [start.info, hash]);
   const [view, id] = page.place.path;
-  // Only the view that the page begins with: later ones would show old data.
+  // Only for the first view: later ones would show old data.
   const [first, setFirst] = useState<InspectorStart | undefined>(hasList ? start : undefined);
   useEffect(() => setFirst(undefined), []);
-  // A view of another tenant, or of another session, begins anew.
+  // A view of another tenant, or of another session, starts fresh.
   const key = `${page.tenant} ${view} ${id}`;
   return (
     <PageProvider value={page}>

@@ -3,10 +3,10 @@ import { createRoot } from 'react-dom/client';
 import { App } from './app.tsx';
 import styles from './styles/index.css?inline';
 
-// The token has done its work: it does not stay in the address.
+// Removes the token from the address: it is used already.
 if (location.search) history.replaceState(undefined, '', `${location.pathname}${location.hash}`);
 
-// With the program itself: one request less before the first session is seen.
+// The styles are a part of the script, which saves a request before the first view.
 const sheet = new CSSStyleSheet();
 sheet.replaceSync(styles);
 document.adoptedStyleSheets = [sheet];

@@ -2,15 +2,15 @@ import { createContext, useContext, useSyncExternalStore } from 'react';
 import type { InspectorInfo } from '../../../src/inspector/api.ts';
 import { hrefOf, readPlace, type Place } from './logic/place.ts';
 
-/** What every part of the page knows. */
+/** The context of all parts of the page. */
 export interface Page {
   info: InspectorInfo;
   place: Place;
-  /** The tenant that is looked at. */
+  /** The tenant whose data the page shows. */
   tenant: string | undefined;
   /** An address of the page, for the same tenant. */
   href: (path: readonly string[], query?: Readonly<Record<string, string | undefined>>) => string;
-  /** Stays, with other values in the query. Does nothing when the address has another path by now: a link was clicked meanwhile. */
+  /** Changes values of the query. Does nothing if the path has changed meanwhile, because a link was clicked. */
   set: (query: Readonly<Record<string, string | undefined>>, how?: 'push' | 'replace') => void;
 }
 
@@ -20,11 +20,11 @@ export const PageProvider = PageContext.Provider;
 
 export function usePage(): Page {
   const page = useContext(PageContext);
-  if (!page) throw new Error('There is no page around this.');
+  if (!page) throw new Error('usePage needs a PageProvider.');
   return page;
 }
 
-/** The part of the address behind the `#`. */
+/** The part of the address after the `#`. */
 export function useHash(): string {
   return useSyncExternalStore(
     (notify) => {

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-/** `lost`: the server does not answer. `ended`: it answers, and the page has no valid cookie, because it was started again. */
+/** `lost`: the server does not answer. `ended`: it was started again, so the page's cookie is not valid any more. */
 export type Connection = 'open' | 'lost' | 'ended';
 
 let connection: Connection = 'open';
@@ -11,7 +11,7 @@ export function setConnection(next: Connection): void {
   for (const notify of listeners) notify();
 }
 
-/** What the last request, or the last look of a live view, has shown. */
+/** The state of the connection after the last request or live event. */
 export function useConnection(): Connection {
   return useSyncExternalStore(
     (notify) => {

@@ -4,14 +4,14 @@ import { addressOf, checkConnection } from './requests.ts';
 
 type Listeners = { [N in keyof LiveEvents]?: (event: LiveEvents[N]) => void };
 
-/** Between two tries to connect again, where the browser gave up. */
+/** The pause before the page connects again, if the browser has given up. */
 const PAUSE_MS = 5000;
 
 /**
- * Hears of changes until the function that it returns is called. It connects again by itself: `onOpen` is called each time. A page in the
- * background hears of nothing: a browser has six connections to a server, for all its pages together.
+ * Listens to changes until the returned function is called. Reconnects automatically; `onOpen` is called each time. A page in the
+ * background does not listen: a browser has only six connections to a server, for all its pages together.
  *
- * @param queryOf What the page knows, when it is seen first and again.
+ * @param queryOf Returns the query of a new connection, with the data that the page has.
  */
 export function listen(queryOf: () => LiveQuery, listeners: Listeners, onOpen?: () => void): () => void {
   let source: EventSource | undefined;
@@ -20,7 +20,7 @@ export function listen(queryOf: () => LiveQuery, listeners: Listeners, onOpen?: 
     clearTimeout(timer);
     source?.close();
   };
-  const look = () => {
+  const connect = () => {
     stop();
     if (document.visibilityState === 'hidden') return;
     const opened = new EventSource(addressOf('live', queryOf()));
@@ -31,17 +31,17 @@ export function listen(queryOf: () => LiveQuery, listeners: Listeners, onOpen?: 
     });
     opened.addEventListener('error', () => {
       void checkConnection();
-      if (opened.readyState === EventSource.CLOSED) timer = setTimeout(look, PAUSE_MS);
+      if (opened.readyState === EventSource.CLOSED) timer = setTimeout(connect, PAUSE_MS);
     });
-    for (const [name, tell] of Object.entries(listeners))
+    for (const [name, notify] of Object.entries(listeners))
       source.addEventListener(name, (event: MessageEvent<string>) =>
-        (tell as (data: unknown) => void)(JSON.parse(event.data)),
+        (notify as (data: unknown) => void)(JSON.parse(event.data)),
       );
   };
-  look();
-  document.addEventListener('visibilitychange', look);
+  connect();
+  document.addEventListener('visibilitychange', connect);
   return () => {
-    document.removeEventListener('visibilitychange', look);
+    document.removeEventListener('visibilitychange', connect);
     stop();
   };
 }

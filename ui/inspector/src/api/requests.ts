@@ -12,7 +12,7 @@ export type ReadName = keyof InspectorReads;
 export type Asks<N extends ReadName> = InspectorReads[N]['asks'];
 export type Answers<N extends ReadName> = InspectorReads[N]['answers'];
 
-/** An answer that is no success. */
+/** An error that the server answered. */
 export class RequestError extends Error {
   readonly facts: InspectorError;
 
@@ -44,7 +44,7 @@ export async function write<N extends keyof InspectorWrites>(
   return answerOf(await request(`api/${name}`, { method: 'POST', headers, body: JSON.stringify(body) }));
 }
 
-/** Finds out whether the server answers: a stream or a part of the page that can't be loaded does not tell why. */
+/** Finds out whether the server answers: the error of a stream, or of a script that can't be loaded, does not say why. */
 export async function checkConnection(): Promise<void> {
   await request('api/', {}).catch(() => {});
 }
@@ -64,10 +64,10 @@ async function answerOf<T>(response: Response): Promise<T> {
   const answer: unknown = await response.json().catch(() => undefined);
   if (response.ok && answer !== undefined) return answer as T;
   const { error } = (answer ?? {}) as Partial<InspectorFailure>;
-  throw new RequestError(error ?? { status: `HTTP ${response.status}`, message: 'The server gave no answer.' });
+  throw new RequestError(error ?? { status: `HTTP ${response.status}`, message: 'The server gave no valid answer.' });
 }
 
-/** What went wrong, for the page. */
+/** Converts any error for the page. */
 export function factsOf(error: unknown): InspectorError {
   if (error instanceof RequestError) return error.facts;
   return { status: 'UNAVAILABLE', message: 'The inspector’s server can’t be reached. Is it still running?' };

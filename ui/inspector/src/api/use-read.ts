@@ -3,7 +3,7 @@ import type { InspectorError } from '../../../../src/inspector/api.ts';
 import { addressOf, factsOf, read, type Answers, type Asks, type ReadName } from './requests.ts';
 
 export interface Reading<T> {
-  /** The last answer; while another is awaited, that of the request before. */
+  /** The last answer; while a request runs, the answer before. */
   data?: T;
   error?: InspectorError;
   isLoading: boolean;
@@ -17,10 +17,10 @@ interface Known<T> {
 }
 
 /**
- * Reads whenever what it asks for changes.
+ * Reads again whenever `asks` changes.
  *
- * @param asks `undefined`: reads nothing.
- * @param delayMs Waits so long for the next change, so that walking through many things reads the last one only. Default: 0.
+ * @param asks `undefined`: does not read.
+ * @param delayMs Waits this long for the next change, so that moving through many items reads only the last one. Default: 0.
  */
 export function useRead<N extends ReadName>(name: N, asks: Asks<N> | undefined, delayMs = 0): Reading<Answers<N>> {
   const [known, setKnown] = useState<Known<Answers<N>>>({});
@@ -43,7 +43,7 @@ export function useRead<N extends ReadName>(name: N, asks: Asks<N> | undefined, 
       clearTimeout(timer);
       stop.abort();
     };
-    // The key says all of `asks`.
+    // The key contains all of `asks`.
   }, [name, key, delayMs]);
 
   const again = useCallback(() => setRound((count) => count + 1), []);

@@ -5,16 +5,16 @@ import { usePage } from '../page.ts';
 import { Failure } from './failure.tsx';
 
 interface Props {
-  /** What the button says, and the title of the question. */
+  /** The label of the button, and the title of the question. */
   action: string;
   className?: string;
   /** Says what will be done. */
   children: ReactNode;
-  /** What is done when the answer is yes. */
+  /** Called when the answer is yes. */
   onYes: () => Promise<void>;
 }
 
-/** A button that asks before it does something that can't be taken back. */
+/** A button that asks before an action that can't be undone. */
 export function Confirmed({ action, className, children, onYes }: Props) {
   const [isAsking, setIsAsking] = useState(false);
   return (

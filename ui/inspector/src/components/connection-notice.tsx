@@ -1,6 +1,6 @@
 import { useConnection } from '../api/connection.ts';
 
-/** Says that what is shown may be old, and what to do. */
+/** Says that the page may show old data, and what to do. */
 export function ConnectionNotice() {
   const connection = useConnection();
   if (connection === 'open') return undefined;
@@ -12,7 +12,7 @@ export function ConnectionNotice() {
     );
   return (
     <p className="notice" role="alert">
-      The inspector was started again, and does not know this page any more. Reload: its terminal or log then shows an
+      The inspector was restarted, and does not accept this page any more. Reload: its terminal or log then shows an
       address that opens the page.
       <button type="button" onClick={() => location.reload()}>
         Reload

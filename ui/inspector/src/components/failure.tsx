@@ -7,11 +7,11 @@ import { PageContext } from '../page.ts';
 interface Props {
   facts: InspectorError;
   onRetry?: () => void;
-  /** Default: of the page's own request. */
+  /** Default: the status. */
   title?: string;
 }
 
-/** What went wrong, with all that is known of it. */
+/** An error with its details. */
 export function Failure({ facts: { status, message, details }, onRetry, title }: Props) {
   const page = useContext(PageContext);
   const errorId = (details as { errorId?: unknown } | undefined)?.errorId;
@@ -23,11 +23,11 @@ export function Failure({ facts: { status, message, details }, onRetry, title }:
       <p className="said">{message}</p>
       {typeof errorId === 'string' && (
         <p>
-          The log of the process that ran the turn has the whole error under the id <code>{errorId}</code>.
+          The log of the process that ran the turn has more about this error, under the id <code>{errorId}</code>.
         </p>
       )}
       {onRetry && page?.info.hasTenants && !page.tenant && (
-        <p>Name a tenant in the field above, if the store needs one.</p>
+        <p>If the store needs a tenant, enter it in the field above.</p>
       )}
       {details !== undefined && <Folded summary="Details">{() => <Json value={details} />}</Folded>}
       {onRetry && (

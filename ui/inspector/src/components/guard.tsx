@@ -3,7 +3,7 @@ import { checkConnection } from '../api/requests.ts';
 import { Failure } from './failure.tsx';
 
 interface Props {
-  /** Names what is shown: another is tried anew. */
+  /** Identifies the content. New content is rendered again after an error. */
   of: string;
   children: ReactNode;
 }
@@ -12,7 +12,7 @@ interface State {
   message?: string;
 }
 
-/** A part of the page that fails alone: foreign data may have any shape. */
+/** Limits a rendering error to a part of the page: foreign data may have any shape. */
 export class Guard extends Component<Props, State> {
   override state: State = {};
 
@@ -24,7 +24,7 @@ export class Guard extends Component<Props, State> {
     if (of !== this.props.of && this.state.message !== undefined) this.setState({ message: undefined });
   }
 
-  /** It may be a part of the page that can't be loaded, because the server is gone. */
+  /** The cause may be a script that can't be loaded, because the server is gone. */
   override componentDidCatch() {
     void checkConnection();
   }

@@ -7,7 +7,7 @@ interface Props {
 
 let isFirst = true;
 
-/** The heading of a view, and the title of the window. It takes the focus when the link that led to it is gone. */
+/** The heading of a view, and the title of the window. It takes the focus if the clicked link does not exist any more. */
 export function Heading({ className, children }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {

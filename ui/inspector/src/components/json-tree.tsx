@@ -3,17 +3,17 @@ import { count, counted, jsonLine } from '../logic/words.ts';
 
 interface Props {
   value: unknown;
-  /** RFC 6901 pointer of the value in what is shown. Default: all of it. */
+  /** RFC 6901 pointer of the value in the shown document. Default: the root. */
   path?: string;
-  /** A value can be chosen. */
+  /** Called when a value is chosen. Default: values can't be chosen. */
   onChoose?: (path: string) => void;
   chosen?: string;
   depth?: number;
 }
 
-/** Members that are in the page at once. */
+/** Members that are shown at first. */
 const PAGE = 25;
-/** Text that is shown at first. */
+/** Characters of a text that are shown at first. */
 const LONG = 300;
 
 /** A JSON value as a tree whose branches open. Large values are shown in pages. */

@@ -1,6 +1,6 @@
 import { MARK_NAMES, type Mark } from '../logic/status.ts';
 
-/** The status by colour and shape, and in words: beside the mark, or for screen readers. */
+/** The status by color and shape, and in words: next to the mark, or for screen readers. */
 export function StatusMark({ mark, isNamed = false }: { mark: Mark; isNamed?: boolean }) {
   if (!isNamed)
     return <i className={`mark ${mark}`} role="img" aria-label={MARK_NAMES[mark]} title={MARK_NAMES[mark]} />;

@@ -6,7 +6,7 @@ interface TabListProps {
   onChoose: (id: string) => void;
 }
 
-/** Names of parts, one of which is shown. Arrows walk through them. */
+/** Tabs. Arrow keys select the next one. */
 export function TabList({ tabs, current, onChoose }: TabListProps) {
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {

@@ -2,7 +2,7 @@ import { useState, type FormEvent } from 'react';
 import { hrefOf } from '../logic/place.ts';
 import { usePage } from '../page.ts';
 
-/** Where the page is, and what it looks at. */
+/** Links to the views, the tenant, and the name of the store. */
 export function TopBar() {
   const { info, place, href } = usePage();
   const [view] = place.path;
@@ -31,7 +31,7 @@ export function TopBar() {
 
 function TenantField() {
   const { tenant = '' } = usePage();
-  // Until it is confirmed, or left: the field names the tenant that the page shows.
+  // The typed text, until it is submitted or the field is left. Otherwise the field shows the page's tenant.
   const [typed, setTyped] = useState<string>();
   const choose = (event: FormEvent) => {
     event.preventDefault();

@@ -3,8 +3,8 @@ import { useEffect, useState } from 'react';
 const PAUSE_MS = 250;
 
 /**
- * The text of a field whose value is in the address. It is the value, or what was typed until that becomes the value after a pause. A link
- * that changes the value changes the text.
+ * The text of a field whose value is in the address. Typed text becomes the value after a pause. A link
+ * that changes the value also changes the text.
  *
  * @param onChange Called with the new value, without spaces at both ends.
  */
@@ -20,7 +20,7 @@ export function useDraft(
     if (next === value) return;
     const timer = setTimeout(() => onChange(next), PAUSE_MS);
     return () => clearTimeout(timer);
-    // Not `onChange`, which is another function in each rendering: the pause would begin anew.
+    // Not `onChange`, which is a new function in each rendering: the pause would restart.
   }, [next, value]);
   return [draft, (text) => setTyped({ text, over: value })];
 }

@@ -5,10 +5,10 @@ interface Props<T> {
   items: readonly T[];
   rowHeight: number;
   keyOf: (item: T) => string;
-  /** Where a row leads to. */
+  /** The link of a row. */
   hrefOf: (item: T) => string;
   isCurrent?: (item: T) => boolean;
-  /** The last row is near. */
+  /** Called when the end of the list is near. */
   onEnd?: () => void;
   children: (item: T) => ReactNode;
 }
@@ -23,7 +23,7 @@ const STEPS: Readonly<Record<string, number>> = {
   End: Infinity,
 };
 
-/** A list of any length, of which only the rows in sight are in the page. Arrows walk through it. */
+/** A list of any length that renders only the visible rows. Arrow keys move through it. */
 export function VirtualList<T>({ label, items, rowHeight, keyOf, hrefOf, isCurrent, onEnd, children }: Props<T>) {
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 600 });

@@ -1,4 +1,4 @@
-/** Where the page is, as its address says it after the `#`: a reload leads to the same place. Pure. */
+/** The view of the page, from its address after the `#`, so that a reload shows the same view. Pure. */
 export interface Place {
   /** `['session', 'ID']`. */
   path: readonly string[];

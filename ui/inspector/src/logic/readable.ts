@@ -1,4 +1,4 @@
-/** A conversation as people read it: turns, and besides them what a chat would not show. Pure. */
+/** A conversation for people: turns, and the parts that a chat would not show. Pure. */
 import type { MessageData } from '../../../../src/inspector/api.ts';
 import { turnsOf, type Step } from '../../../logic/turns.ts';
 
@@ -9,7 +9,7 @@ export interface ReadableTurn {
   from: number;
   /** Position after its last one. */
   to: number;
-  /** 1 for the first message of a user. 0: what comes before it. */
+  /** 1 for the first message of a user; 0 for messages before it. */
   number: number;
   asked: string;
   steps: readonly Step[];
@@ -25,7 +25,7 @@ export function readableTurns(messages: readonly MessageData[], offset = 0): Rea
     const end = starts[index + 1] ?? messages.length;
     const slice = messages.slice(start, end);
     const isAsked = slice[0]?.role === 'user';
-    // What comes before the first user's message is shown like an answer to nothing.
+    // Messages before the user's first message are shown as an answer to an empty one.
     const [turn] = turnsOf(
       isAsked ? slice : [{ role: 'user', content: [] }, ...slice.filter(({ role }) => role !== 'system')],
     );

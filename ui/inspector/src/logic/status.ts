@@ -1,4 +1,4 @@
-/** How a turn ended, as the page shows it: each has a colour and a shape of its own. Pure. */
+/** The status of a turn as the page shows it: each has its own color and shape. Pure. */
 import type { SnapshotStatus, TreeNode } from '../../../../src/inspector/api.ts';
 
 /** `waiting`: a completed turn that waits for an answer. */

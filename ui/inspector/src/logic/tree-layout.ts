@@ -1,6 +1,6 @@
 /**
- * Where each snapshot goes in the picture: a row for each step from the root, and a lane for each branch. The branch that reaches furthest goes
- * on in the lane of its parent; each other begins a lane further right that is free as far down as it reaches. Pure.
+ * The position of each snapshot in the picture: a row for each step from the root, and a lane for each branch. The longest branch stays in the
+ * lane of its parent; each other branch gets a lane further right that is free for its whole length. Pure.
  */
 import type { TreeNode } from '../../../../src/inspector/api.ts';
 import { markOf } from './status.ts';
@@ -8,13 +8,13 @@ import { markOf } from './status.ts';
 export interface PlacedNode {
   node: TreeNode;
   parent?: PlacedNode;
-  /** The one that goes on in the same lane first, then oldest first. */
+  /** First the child in the same lane, then the others, oldest first. */
   children: PlacedNode[];
   row: number;
-  /** The last row that it leads to. */
+  /** The last row of its descendants. */
   bottom: number;
   lane: number;
-  /** 1 for the first turn; 0 for a snapshot that was saved before anything was said. */
+  /** 1 for the first turn; 0 for a snapshot that was saved before the first message. */
   turn: number;
 }
 
@@ -22,7 +22,7 @@ export interface TreeLayout {
   byId: ReadonlyMap<string, PlacedNode>;
   rows: readonly (readonly PlacedNode[])[];
   lanes: number;
-  /** The latest one that has no children. */
+  /** The latest snapshot without children. */
   leaf?: PlacedNode;
   leafCount: number;
 }
@@ -58,7 +58,7 @@ export function layOut(nodes: readonly TreeNode[]): TreeLayout {
     }
   }
 
-  /** The last row that a lane has something in. */
+  /** The last used row of each lane. */
   const lastRows: number[] = [];
   for (const row of rows) {
     for (const placed of row) {
@@ -81,13 +81,13 @@ export function layOut(nodes: readonly TreeNode[]): TreeLayout {
 }
 
 function turnOf({ node, parent, children }: PlacedNode): number {
-  if (!parent) return isBeforeAll(node, children) ? 0 : 1;
-  // The answer that a turn waited for goes on with it.
+  if (!parent) return isBeforeMessages(node, children) ? 0 : 1;
+  // The answer that a turn waited for belongs to the same turn.
   return markOf(parent.node) === 'waiting' ? parent.turn : parent.turn + 1;
 }
 
-/** Whether all that was said came after it: no model answered in it, but in the turns that continue it. */
-function isBeforeAll({ messages, tokens, model, status }: TreeNode, children: readonly PlacedNode[]): boolean {
+/** Whether all messages came after it: no model answered in it, but in the turns that continue it. */
+function isBeforeMessages({ messages, tokens, model, status }: TreeNode, children: readonly PlacedNode[]): boolean {
   if (messages) return messages.count === 0;
   const hasModel = (one: Pick<TreeNode, 'tokens' | 'model'>) => one.tokens !== undefined || one.model !== undefined;
   return status === 'completed' && !hasModel({ tokens, model }) && children.some((child) => hasModel(child.node));
@@ -97,15 +97,15 @@ export type Direction = 'up' | 'down' | 'left' | 'right' | 'first' | 'last' | 'p
 
 const PAGE_ROWS = 10;
 
-/** Where an arrow leads. Down follows the way that was come up, if `towards` is below. */
+/** The next snapshot for an arrow key. `down` follows the path to `towards`, if that is below. */
 export function step(
   layout: TreeLayout,
   from: PlacedNode,
   direction: Direction,
   towards: PlacedNode | undefined,
 ): PlacedNode {
-  const way = wayTo(towards);
-  const down = (placed: PlacedNode) => placed.children.find((child) => way.has(child)) ?? placed.children[0];
+  const path = pathTo(towards);
+  const down = (placed: PlacedNode) => placed.children.find((child) => path.has(child)) ?? placed.children[0];
   switch (direction) {
     case 'up':
       return from.parent ?? from;
@@ -135,11 +135,11 @@ function far(from: PlacedNode, next: (placed: PlacedNode) => PlacedNode | undefi
   return placed;
 }
 
-/** The neighbour in the row; where there is none, the nearest branch in that direction that goes off from above. */
+/** The neighbor in the row; without one, a snapshot of the nearest row that has one in that direction. */
 function beside({ rows }: TreeLayout, from: PlacedNode, direction: 'left' | 'right'): PlacedNode {
   const row = rows[from.row]!;
-  const neighbour = row[row.indexOf(from) + (direction === 'left' ? -1 : 1)];
-  if (neighbour) return neighbour;
+  const neighbor = row[row.indexOf(from) + (direction === 'left' ? -1 : 1)];
+  if (neighbor) return neighbor;
   const side = direction === 'left' ? -1 : 1;
   for (let distance = 1; distance < rows.length; distance++) {
     for (const near of [from.row - distance, from.row + distance]) {
@@ -150,9 +150,9 @@ function beside({ rows }: TreeLayout, from: PlacedNode, direction: 'left' | 'rig
   return from;
 }
 
-/** A snapshot and all before it. */
-export function wayTo(placed: PlacedNode | undefined): ReadonlySet<PlacedNode> {
-  const way = new Set<PlacedNode>();
-  for (let one = placed; one && !way.has(one); one = one.parent) way.add(one);
-  return way;
+/** A snapshot and all its ancestors. */
+export function pathTo(placed: PlacedNode | undefined): ReadonlySet<PlacedNode> {
+  const path = new Set<PlacedNode>();
+  for (let one = placed; one && !path.has(one); one = one.parent) path.add(one);
+  return path;
 }

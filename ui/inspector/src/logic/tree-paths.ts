@@ -1,4 +1,4 @@
-/** The picture in numbers: boxes, lines and, from afar, marks as SVG paths, so that any number of them is one element. Pure. */
+/** The geometry of the picture: boxes, lines and, when zoomed out, marks. All lines, and all marks of a status, are one SVG path. Pure. */
 import { markOf, type Mark } from './status.ts';
 import type { PlacedNode } from './tree-layout.ts';
 
@@ -12,7 +12,7 @@ export function cornerOf({ lane, row }: PlacedNode): { x: number; y: number } {
   return { x: lane * GRID.width, y: row * GRID.height };
 }
 
-/** From the parent's box to the box. */
+/** The line from the parent's box to the box. */
 export function lineTo({ parent, lane, row }: PlacedNode): string {
   if (!parent) return '';
   const x = lane * GRID.width + BOX.width / 2;
@@ -25,7 +25,7 @@ export function lineTo({ parent, lane, row }: PlacedNode): string {
   return `M${fromX} ${fromY}V${turnY - RADIUS}Q${fromX} ${turnY} ${fromX + side * RADIUS} ${turnY}H${x - side * RADIUS}Q${x} ${turnY} ${x} ${turnY + RADIUS}V${y}`;
 }
 
-/** The mark of a snapshot as it is seen from afar, in the shape of its status. */
+/** The mark of a snapshot when zoomed out, in the shape of its status. */
 function markAt(mark: Mark, x: number, y: number, r: number): string {
   switch (mark) {
     case 'failed':
@@ -47,7 +47,7 @@ export function marksOf(nodes: readonly PlacedNode[], zoom: number): Map<Mark, s
   for (const placed of nodes) {
     const mark = markOf(placed.node);
     const { x, y } = cornerOf(placed);
-    // From afar it is the others that are looked for.
+    // Marks of other statuses are larger, because people look for them.
     const r = mark === 'completed' ? Math.min(GRID.height / 2, Math.max(6, 4 / zoom)) : Math.max(8, 4.5 / zoom);
     const path = markAt(mark, x + BOX.width / 2, y + BOX.height / 2, r);
     const before = paths.get(mark);
@@ -57,13 +57,13 @@ export function marksOf(nodes: readonly PlacedNode[], zoom: number): Map<Mark, s
   return new Map([...paths].map(([mark, parts]) => [mark, parts.join('')]));
 }
 
-/** The rows and lanes in sight. */
+/** The visible rows and lanes. */
 export interface Window {
   rows: readonly [first: number, last: number];
   lanes: readonly [first: number, last: number];
 }
 
-/** What a pane shows of the picture, and a little more. */
+/** The part of the picture that a pane shows, with a margin. */
 export function windowOf(x: number, y: number, zoom: number, width: number, height: number): Window {
   return {
     rows: [Math.floor(-y / zoom / GRID.height) - 1, Math.ceil((height - y) / zoom / GRID.height)],
@@ -71,8 +71,8 @@ export function windowOf(x: number, y: number, zoom: number, width: number, heig
   };
 }
 
-/** The snapshots in sight, and those that only a line of is in sight. */
-export function inSight(
+/** The visible snapshots, and the snapshots of which only the line is visible. */
+export function visibleNodes(
   rows: readonly (readonly PlacedNode[])[],
   { rows: [firstRow, lastRow], lanes: [firstLane, lastLane] }: Window,
 ): { boxes: PlacedNode[]; lines: PlacedNode[] } {

@@ -1,4 +1,4 @@
-/** Figures and times in words. Pure. */
+/** Numbers and times as text. Pure. */
 const COUNT = new Intl.NumberFormat('en');
 const TIME = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
 const AGO = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'narrow' });
@@ -53,7 +53,7 @@ export function bytes(value: number): string {
   return value < 1_000_000 ? `${(value / 1000).toFixed(1)} kB` : `${(value / 1_000_000).toFixed(1)} MB`;
 }
 
-/** Any text on one line, with what can't be seen left out. */
+/** A text on one line, shortened. */
 export function line(text: string, length = 200): string {
   const flat = text.replaceAll(/\s+/g, ' ').trim();
   return flat.length > length ? `${flat.slice(0, length)}…` : flat;

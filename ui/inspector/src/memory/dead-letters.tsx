@@ -13,10 +13,10 @@ import { Messages } from '../snapshot/conversation.tsx';
 import { nameOfScope } from './scope-name.ts';
 
 const SHOWN = 30;
-/** The server lists no more jobs at once. */
+/** The most jobs that the server lists at once. */
 const MOST_SHOWN = 1000;
 
-/** Jobs that failed for the last time, of a scope or of all scopes. */
+/** Jobs that are not tried again, of a scope or of all scopes. */
 export function DeadLetters({ scope }: { scope: MemoryScopeId | undefined }) {
   const { info, tenant } = usePage();
   const [limit, setLimit] = useState(SHOWN);
@@ -24,7 +24,7 @@ export function DeadLetters({ scope }: { scope: MemoryScopeId | undefined }) {
   const [refusal, setRefusal] = useState<InspectorError>();
   if (error) return <Failure facts={error} onRetry={again} />;
   if (!data) return <p className="loading">Loading…</p>;
-  if (data.items.length === 0) return <p className="empty">No job was given up.</p>;
+  if (data.items.length === 0) return <p className="empty">No dead jobs.</p>;
   const replay = async (jobId: string) => {
     try {
       await write('memory/replay', { jobId, tenant });
@@ -42,10 +42,9 @@ export function DeadLetters({ scope }: { scope: MemoryScopeId | undefined }) {
       {refusal && <Failure facts={refusal} />}
       {data.items.map(({ id, scope: of, attempts, error: why, createdAt, sourceId, input }) => (
         <li key={id}>
-          <p className="said">{why ?? 'It is not known why.'}</p>
+          <p className="said">{why ?? 'The reason is unknown.'}</p>
           <small>
-            Given up after {counted(attempts, 'attempt')} · {nameOfScope(of)} · {time(createdAt)} ·{' '}
-            <code>{sourceId}</code>
+            Dead after {counted(attempts, 'attempt')} · {nameOfScope(of)} · {time(createdAt)} · <code>{sourceId}</code>
           </small>
           <Guard of={id}>
             <Contents input={input} />
@@ -53,7 +52,7 @@ export function DeadLetters({ scope }: { scope: MemoryScopeId | undefined }) {
           {!info.readOnly && (
             <p className="choices">
               <Confirmed action="Discard" onYes={() => discard(id)}>
-                <p>The job is removed, and nothing is learned from what it holds. This can’t be undone.</p>
+                <p>The job is removed, and its content is not learned. This can’t be undone.</p>
               </Confirmed>
               <button type="button" onClick={() => void replay(id)}>
                 Try again
@@ -69,7 +68,7 @@ export function DeadLetters({ scope }: { scope: MemoryScopeId | undefined }) {
               More
             </button>
           ) : (
-            'There are more. They are shown when some of these are gone.'
+            'There are more. Discard or retry some of these to see them.'
           )}
         </li>
       )}
@@ -77,14 +76,14 @@ export function DeadLetters({ scope }: { scope: MemoryScopeId | undefined }) {
   );
 }
 
-/** The members of a job's input that a person can judge. A job of another version of the package may have none of them. */
+/** The members of a job's input that people can read. A job of another version of the package may have none of them. */
 interface JobInput {
   messages?: MessageData[];
   range?: { from: number };
   facts?: { text: string; data?: unknown }[];
 }
 
-/** What would be learned from a job. */
+/** The content of a job. */
 function Contents({ input }: Pick<MemoryJob, 'input'>) {
   const { messages, range, facts } = (input ?? {}) as JobInput;
   if (messages)
@@ -99,7 +98,7 @@ function Contents({ input }: Pick<MemoryJob, 'input'>) {
     );
   const texts = facts?.map(({ text, data }) => (data === undefined ? text : { text, data }));
   return (
-    <Folded summary={texts ? counted(texts.length, 'fact') : 'What it holds'}>
+    <Folded summary={texts ? counted(texts.length, 'fact') : 'Content'}>
       {() => <JsonTree value={texts ?? input} />}
     </Folded>
   );

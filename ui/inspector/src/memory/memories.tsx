@@ -17,7 +17,7 @@ interface Line {
 
 const PAGE = 100;
 
-/** The memories of a scope: those that hold, as they were then, or those that fit a question. */
+/** The memories of a scope: the valid ones, now or at an earlier time, or those that match a question. */
 export function Memories({ scope }: { scope: MemoryScopeId }) {
   const { place, tenant, set, href } = usePage();
   const { asOf, query, all, id } = place.query;
@@ -36,7 +36,7 @@ export function Memories({ scope }: { scope: MemoryScopeId }) {
       {!query && (
         <label className="all">
           <input type="checkbox" checked={all === 'yes'} onChange={() => set({ all: all === 'yes' ? '' : 'yes' })} />{' '}
-          Also those that no longer hold
+          Also memories that are no longer valid
         </label>
       )}
       {error && <Failure facts={error} onRetry={query ? search.again : list.again} />}
@@ -45,7 +45,9 @@ export function Memories({ scope }: { scope: MemoryScopeId }) {
           By words: {report.lexical}. By meaning: {report.semantic}.{report.deadlinePassed && ' The deadline passed.'}
         </p>
       )}
-      {!isLoading && lines.length === 0 && !error && <p className="empty">{query ? 'Nothing fits.' : 'Nothing.'}</p>}
+      {!isLoading && lines.length === 0 && !error && (
+        <p className="empty">{query ? 'No memory matches.' : 'No memories.'}</p>
+      )}
       <VirtualList
         label="Memories"
         items={lines}
@@ -78,7 +80,7 @@ function MemoryRow({ line: { memory, found } }: { line: Line }) {
   );
 }
 
-/** How sure it is, as a ring that fills. */
+/** The confidence of a memory, as a ring. */
 export function Confidence({ value }: { value: number }) {
   const percent = Math.round(value * 100);
   const round = 2 * Math.PI * 9;
@@ -104,11 +106,11 @@ function SearchField() {
   );
 }
 
-/** As the field says it: the last step is now. */
+/** The last step of the slider: now. */
 const STEPS = '200';
 const WINDOW_MS = 90 * 86_400_000;
 
-/** The scope as it was then: the last 90 days, in steps of half a day. */
+/** Chooses a time of the last 90 days, in steps of about half a day. */
 function AsOf() {
   const { place, set } = usePage();
   const { asOf } = place.query;
@@ -149,7 +151,7 @@ interface MemoryList {
   again: () => void;
 }
 
-/** Page by page, as the list is walked down. */
+/** The list of memories, loaded page by page. */
 function useMemoryList(
   scope: MemoryScopeId,
   tenant: string | undefined,

@@ -11,15 +11,15 @@ import { Messages } from '../snapshot/conversation.tsx';
 import { Change } from '../snapshot/value-history.tsx';
 import { Confidence } from './memories.tsx';
 
-/** Sources, and revisions, that are shown at once. */
+/** The most sources and revisions that are shown. */
 const SHOWN = 10;
 
-/** A memory: what it says, where it comes from, and what it was before. */
+/** A memory with its sources, its facts and its revisions. */
 export function MemoryDetail({ scope, onRemoved }: { scope: MemoryScopeId; onRemoved: () => void }) {
   const { info, place, tenant, href } = usePage();
   const { id } = place.query;
   const { data, error, again } = useRead('memory/show', id ? { scope, id, tenant } : undefined);
-  if (!id) return <section className="memory-detail nothing">Choose a memory to see where it comes from.</section>;
+  if (!id) return <section className="memory-detail nothing">Choose a memory to see its sources.</section>;
   if (error) return <Failure facts={error} onRetry={again} />;
   if (!data) return <p className="loading">Loading…</p>;
   const { memory, revisions } = data;
@@ -35,9 +35,9 @@ export function MemoryDetail({ scope, onRemoved }: { scope: MemoryScopeId; onRem
   const facts: (readonly [name: string, value: ReactNode])[] = [
     ['Confidence', `${Math.round(memory.confidence * 100)} %`],
     ['Importance', `${Math.round(memory.importance * 100)} %`],
-    ['Kind', memory.kind === 'procedural' ? 'a way to do something' : 'a fact'],
+    ['Kind', memory.kind === 'procedural' ? 'a procedure' : 'a fact'],
     ['Topics', memory.topics.join(', ') || '–'],
-    ['Holds', `from ${time(memory.validFrom)}${memory.validTo ? ` to ${time(memory.validTo)}` : ''}`],
+    ['Valid', `from ${time(memory.validFrom)}${memory.validTo ? ` to ${time(memory.validTo)}` : ''}`],
     ...(memory.supersededBy
       ? [
           [
@@ -49,7 +49,7 @@ export function MemoryDetail({ scope, onRemoved }: { scope: MemoryScopeId; onRem
         ]
       : []),
     ['Last used', memory.lastUsedAt ? time(memory.lastUsedAt) : 'never'],
-    ...(memory.expiresAt ? [['Is removed', time(memory.expiresAt)] as const] : []),
+    ...(memory.expiresAt ? [['Expires', time(memory.expiresAt)] as const] : []),
     ['Id', <code key="id">{memory.id}</code>],
   ];
   return (
@@ -64,14 +64,14 @@ export function MemoryDetail({ scope, onRemoved }: { scope: MemoryScopeId; onRem
         )}
       </header>
       {memory.data !== undefined && <JsonTree value={memory.data} />}
-      <h3>Where it comes from</h3>
+      <h3>Sources</h3>
       <ul className="sources">
         {memory.sources.slice(0, SHOWN).map((source, index) => (
           <Source key={`${source.id} ${source.at}`} scope={scope} id={id} index={index} source={source} />
         ))}
       </ul>
       {memory.sources.length > SHOWN && <p className="empty">And {memory.sources.length - SHOWN} more.</p>}
-      <h3>What is known of it</h3>
+      <h3>Facts</h3>
       <dl className="fact-list">
         {facts.map(([name, value]) => (
           <div key={name}>
@@ -86,10 +86,10 @@ export function MemoryDetail({ scope, onRemoved }: { scope: MemoryScopeId; onRem
 }
 
 const TYPES: Record<MemorySource['type'], string> = {
-  bootstrap: 'Known before',
-  explicit: 'Said to be remembered',
-  implicit: 'Said in passing',
-  tool: 'Answered by a tool',
+  bootstrap: 'Imported',
+  explicit: 'The user asked to remember it',
+  implicit: 'Learned from a conversation',
+  tool: 'Returned by a tool',
 };
 
 interface SourceProps {
@@ -123,7 +123,7 @@ function Source({ scope, id, index, source }: SourceProps) {
             <p className="empty">{data.reason}</p>
           )}
           {data.sessionId && (
-            <a href={href(['session', data.sessionId], { snapshot: data.snapshotId })}>See them in their session</a>
+            <a href={href(['session', data.sessionId], { snapshot: data.snapshotId })}>Show them in their session</a>
           )}
         </div>
       )}
@@ -131,14 +131,14 @@ function Source({ scope, id, index, source }: SourceProps) {
   );
 }
 
-/** Members that say nothing about what changed. */
-const SILENT: ReadonlySet<string> = new Set(['revision', 'updatedAt', 'createdAt', 'scope', 'id', 'lastUsedAt']);
+/** Members that are not shown as changes. */
+const HIDDEN: ReadonlySet<string> = new Set(['revision', 'updatedAt', 'createdAt', 'scope', 'id', 'lastUsedAt']);
 
 function Revisions({ revisions }: { revisions: readonly Memory[] }) {
   if (revisions.length < 2) return undefined;
   return (
     <>
-      <h3>What it was before</h3>
+      <h3>Revisions</h3>
       <ol className="revisions">
         {revisions
           .map((revision, index) => ({ revision, before: revisions[index - 1] }))
@@ -167,5 +167,5 @@ function Revisions({ revisions }: { revisions: readonly Memory[] }) {
 
 function changedMembers(before: Memory, after: Memory): string[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
-  return [...names].filter((name) => !SILENT.has(name) && JSON.stringify(before[name]) !== JSON.stringify(after[name]));
+  return [...names].filter((name) => !HIDDEN.has(name) && JSON.stringify(before[name]) !== JSON.stringify(after[name]));
 }

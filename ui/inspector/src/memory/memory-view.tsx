@@ -11,7 +11,7 @@ import { MemoryDetail } from './memory-detail.tsx';
 import { Quarantine } from './quarantine.tsx';
 import { nameOfScope } from './scope-name.ts';
 
-/** Scopes that are offered at once. */
+/** Scopes of one page of the list. */
 const SCOPES = 100;
 
 const TABS = [
@@ -20,7 +20,7 @@ const TABS = [
   ['dead', 'Dead letters'],
 ] as const;
 
-/** What is remembered, of one scope at a time. */
+/** The memories, the quarantine and the dead jobs of one scope. */
 export function MemoryView() {
   const { place, tenant, set } = usePage();
   const [cursor, setCursor] = useState<string>();
@@ -31,11 +31,11 @@ export function MemoryView() {
   const scope = chosen ?? scopes[0];
   const tab = place.query['tab'] ?? 'memories';
   const isOfAll = tab === 'dead' && !chosen;
-  // Something was removed: all is read again.
+  // Changes when a memory was removed, so that the list is read again.
   const [round, setRound] = useState(0);
   const [known, setKnown] = useState<MemoryScopeId>();
   const key = JSON.stringify(scope);
-  // The scope keeps its identity while the list of scopes is read anew.
+  // The scope stays the same object while the list of scopes is read again.
   if (scope && JSON.stringify(known) !== key) setKnown(scope);
   const choose = useCallback((value: string) => set({ scope: value, id: '', asOf: '', query: '' }), [set]);
 
@@ -44,7 +44,7 @@ export function MemoryView() {
   if (!scope)
     return (
       <div className="nothing">
-        <p>Nothing is remembered yet.</p>
+        <p>No memories yet.</p>
       </div>
     );
   return (

@@ -10,7 +10,7 @@ import { usePage } from '../page.ts';
 
 const SHOWN = 30;
 
-/** What became of an approved text that was neither learned nor added to the queue. */
+/** Messages about an approved text that was neither learned nor added to the queue. */
 const OUTCOMES: Partial<Record<InspectorWrites['memory/approve']['answers']['status'], string>> = {
   known: 'The text was approved before: it was learned, or waits in the queue.',
   failed: 'Learning from the text failed. It left the quarantine: it is tried again, or is among the dead letters.',
@@ -18,7 +18,7 @@ const OUTCOMES: Partial<Record<InspectorWrites['memory/approve']['answers']['sta
   refused: 'The consent of this scope is off. Nothing was learned, and the text stays in the quarantine.',
 };
 
-/** Texts that were not read, or not kept, and wait for a decision. */
+/** Messages that were not learned from, and memories that were not kept. They wait for a decision. */
 export function Quarantine({ scope }: { scope: MemoryScopeId }) {
   const { info, tenant } = usePage();
   const { data, error, again } = useRead('memory/quarantine', { scope, tenant });
@@ -43,7 +43,7 @@ export function Quarantine({ scope }: { scope: MemoryScopeId }) {
           {outcome}
         </p>
       )}
-      {data.items.length === 0 && <p className="empty">Nothing waits for a decision.</p>}
+      {data.items.length === 0 && <p className="empty">No text waits for a decision.</p>}
       <ul className="cards">
         {data.items.slice(0, shown).map(({ id, kind, reason, text, data: more, sourceId, at }) => (
           <li key={id}>
@@ -51,7 +51,7 @@ export function Quarantine({ scope }: { scope: MemoryScopeId }) {
             {more !== undefined && <JsonTree value={more} />}
             <p className="why">{reason}</p>
             <small>
-              {kind === 'message' ? 'A message that was not read' : 'A memory that was not kept'} · {time(at)} ·{' '}
+              {kind === 'message' ? 'A message that was not learned from' : 'A memory that was not kept'} · {time(at)} ·{' '}
               <code>{sourceId}</code>
             </small>
             {!info.readOnly && (
@@ -61,7 +61,7 @@ export function Quarantine({ scope }: { scope: MemoryScopeId }) {
                 </Confirmed>
                 <Confirmed action="Approve" onYes={() => approve(id)}>
                   <p>
-                    A check stopped this text: {reason} After the approval the application remembers it without another
+                    A check stopped this text: {reason} If you approve it, the application learns it without another
                     check.
                   </p>
                 </Confirmed>

@@ -7,6 +7,6 @@ export function nameOfScope(scope: MemoryScopeId): string {
     case 'session':
       return `Session ${scope.sessionId} · ${scope.appName}`;
     case 'app':
-      return `Everybody · ${scope.appName}`;
+      return `All users · ${scope.appName}`;
   }
 }

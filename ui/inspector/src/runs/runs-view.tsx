@@ -12,18 +12,18 @@ import { usePage } from '../page.ts';
 import { LeaseText } from './lease.tsx';
 
 const STATES: readonly (readonly [state: RunLine['state'], title: string, mark: Mark, meaning: string])[] = [
-  ['running', 'Running', 'pending', 'The worker lives.'],
-  ['waiting', 'Waiting', 'waiting', 'Not begun yet.'],
-  ['expired', 'Expired', 'expired', 'The worker is dead. Another one takes over where recovery is on.'],
-  ['released', 'Handed over', 'expired', 'The process ended. Another one takes over where recovery is on.'],
+  ['running', 'Running', 'pending', 'The worker is alive.'],
+  ['waiting', 'Waiting', 'waiting', 'Not started yet.'],
+  ['expired', 'Expired', 'expired', 'The worker is dead. Another worker takes over if recovery is on.'],
+  ['released', 'Handed over', 'expired', 'The process ended. Another worker takes over if recovery is on.'],
   ['given-up', 'Given up', 'failed', 'Not tried again.'],
 ];
 
 const REFRESH_MS = 5000;
-/** Runs of a state that are shown at once. */
+/** The most runs of a state that are shown. */
 const SHOWN = 15;
 
-/** Background runs by their state, with leases that tick. */
+/** Background runs by their state, with live leases. */
 export function RunsView() {
   const { tenant } = usePage();
   const [cursor, setCursor] = useState<string>();
@@ -40,7 +40,7 @@ export function RunsView() {
     <section className="runs" aria-labelledby="view-title">
       <Heading>Background runs</Heading>
       {error && <Failure facts={error} onRetry={again} />}
-      {data?.items.length === 0 && <p className="empty">There are none among the sessions that were written last.</p>}
+      {data?.items.length === 0 && <p className="empty">No background runs in the sessions that were written last.</p>}
       {groups
         .filter(([, , , , runs]) => runs.length > 0)
         .map(([state, title, mark, meaning, runs]) => (
@@ -59,7 +59,7 @@ export function RunsView() {
         ))}
       {data?.nextCursor && (
         <button type="button" onClick={() => setCursor(data.nextCursor)}>
-          Look at older sessions
+          Search older sessions
         </button>
       )}
     </section>
@@ -80,7 +80,8 @@ function Run({ run, skewMs, onChange }: { run: RunLine; skewMs: number; onChange
       <p>{error ?? <LeaseText run={run} skewMs={skewMs} />}</p>
       <small>
         Worker <code>{owner}</code>,{' '}
-        {generation === 1 ? 'first attempt' : `taken over ${counted(generation - 1, 'time')}`}, begun {time(createdAt)}
+        {generation === 1 ? 'first attempt' : `taken over ${counted(generation - 1, 'time')}`}, started{' '}
+        {time(createdAt)}
       </small>
       {!info.readOnly && state !== 'given-up' && (
         <Confirmed action="Abort" onYes={abort}>

@@ -11,7 +11,7 @@ export function OpenById() {
   };
   return (
     <form className="nothing open-by-id" onSubmit={open}>
-      <p>This store can’t list its sessions. Name a snapshot to see it.</p>
+      <p>This store can’t list its sessions. Enter the id of a snapshot to see it.</p>
       <p>
         <input
           aria-label="Snapshot id"

@@ -7,10 +7,10 @@ export const AGES: readonly [value: string, label: string, ms: number][] = [
   ['30d', 'last 30 days', 2_592_000_000],
 ];
 
-/** Half a screen of a large monitor, so that the first view is there soon. */
+/** About half a large screen, so that the first view appears soon. */
 const PAGE = 50;
 
-/** What the address asks for. */
+/** The query for the conditions in the address. */
 export function queryOf(query: Readonly<Record<string, string>>): SessionsQuery {
   const { tenant, search, status, agent, age, tokens } = query;
   const ms = AGES.find(([value]) => value === age)?.[2];
@@ -20,7 +20,7 @@ export function queryOf(query: Readonly<Record<string, string>>): SessionsQuery 
     search,
     agent,
     status: status as SnapshotStatus | undefined,
-    // To the minute: the same question has the same address for a while.
+    // Rounded to the minute, so that the same conditions make the same request for a while.
     since: ms === undefined ? undefined : new Date(Math.floor((Date.now() - ms) / 60_000) * 60_000).toISOString(),
     minTokens: Number(tokens) || undefined,
   };

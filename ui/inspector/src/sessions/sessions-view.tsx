@@ -26,10 +26,10 @@ export function SessionsView({ first }: { first: InspectorStart | undefined }) {
         <div className="nothing">
           {hasConditions(query) ? (
             <p>
-              No session among {counted(looked, 'session')} looked at.{' '}
+              No match in {counted(looked, 'session')}.{' '}
               {hasMore && (
                 <button type="button" onClick={more}>
-                  Look further
+                  Search further
                 </button>
               )}
             </p>
@@ -71,7 +71,7 @@ function SessionRow({ line, now }: { line: SessionRow; now: number }) {
   );
 }
 
-/** Conditions, kept in the address. */
+/** The conditions, which are in the address. */
 function Filters({ lines }: { lines: readonly SessionRow[] }) {
   const { info, place, set } = usePage();
   const { search = '', status = '', agent = '', age = '', tokens = '' } = place.query;

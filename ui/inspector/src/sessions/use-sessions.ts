@@ -13,7 +13,7 @@ import { hasConditions } from './sessions-query.ts';
 export interface Sessions {
   lines: readonly SessionRow[];
   isLoading: boolean;
-  /** There are more. */
+  /** Whether there are more sessions. */
   hasMore: boolean;
   looked: number;
   error?: InspectorError;
@@ -26,7 +26,7 @@ interface Known extends Omit<SessionsPage, 'items'> {
   error?: InspectorError;
 }
 
-/** The sessions that a query names, live. `first` is what the server said already. */
+/** The sessions of a query, live. `first` is the answer of the first request, if it fits. */
 export function useSessions(query: SessionsQuery, first: InspectorStart | undefined): Sessions {
   const key = JSON.stringify(query);
   const asks = useMemo(() => JSON.parse(key) as SessionsQuery, [key]);
@@ -94,7 +94,7 @@ function withPage(before: Known, { items, looked, nextCursor }: SessionsPage): K
   return { lines: [...before.lines, ...added], looked: before.looked + looked, nextCursor };
 }
 
-/** Those that were written last come first. With conditions the page can't know whether a session that it does not show has them. */
+/** The sessions written last come first. With conditions, new sessions are not added, because the page can't check the conditions. */
 function withLines(before: Known, items: readonly SessionRow[], isFiltered: boolean): Known {
   const written = new Map(items.map((item) => [item.sessionId, item]));
   const shown = before.lines.map((item) => written.get(item.sessionId) ?? item);

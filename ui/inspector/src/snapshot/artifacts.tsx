@@ -8,11 +8,11 @@ import { counted } from '../logic/words.ts';
 
 type Part = Artifact['parts'][number];
 
-/** Artifacts that are in the page at once, and as much of the text of each. */
+/** Artifacts that are shown at first, and characters of the text of each. */
 const SHOWN = 3;
 const MOST_TEXT = 1000;
 
-/** Images that can't carry a program. Everything else is named, and not loaded. */
+/** Images that can't contain a script. Other media are named, but not loaded. */
 const IMAGE = /^data:image\/(png|jpeg|gif|webp);base64,/;
 
 export function Artifacts({ artifacts }: { artifacts: readonly Artifact[] }) {
@@ -38,7 +38,7 @@ export function Artifacts({ artifacts }: { artifacts: readonly Artifact[] }) {
   );
 }
 
-/** Markdown as it is meant, data as a tree, images as images. */
+/** Shows Markdown formatted, data as a tree, images as images. */
 function ArtifactPart({ part, name }: { part: Part; name: string }) {
   const { text, media, data } = part;
   if (text !== undefined) return <ArtifactText text={text} name={name} />;
@@ -65,7 +65,7 @@ function ArtifactText({ text, name }: { text: string; name: string }) {
       )}
       {isCut && (
         <button type="button" className="quiet" onClick={() => setIsWhole(true)}>
-          Show all of it
+          Show the whole text
         </button>
       )}{' '}
       <DownloadLink name={name} text={text} />

@@ -1,10 +1,10 @@
 import { useCallback, useSyncExternalStore } from 'react';
 import type { InspectorError } from '../../../../src/inspector/api.ts';
 
-/** `instead` of the turn or `after` it, or by an answer to the tools that wait at its end. */
+/** Where a new turn goes: `instead` of the turn, `after` it, or as an answer to the tools that wait at its end. */
 export type Way = 'instead' | 'after' | 'approve' | 'deny';
 
-/** What is written to try again in a session, and how the last try ended. */
+/** The draft of a new turn in a session, and the result of the last attempt. */
 export interface Attempt {
   text: string;
   way?: Way;
@@ -15,7 +15,7 @@ export interface Attempt {
 }
 
 const NONE: Attempt = { text: '' };
-/** By session. Not in a component: a turn goes on, and a draft stays, while other parts of the page are looked at. */
+/** By session. Not in a component, so that a turn continues and a draft stays while the page shows other views. */
 const attempts = new Map<string, Attempt>();
 const listeners = new Set<() => void>();
 

@@ -9,7 +9,7 @@ import { branchTurnName } from '../tree/turn-box.tsx';
 import { Messages } from './conversation.tsx';
 import { Change } from './value-history.tsx';
 
-/** What changed since the parent, or any other snapshot: with branches, both side by side. */
+/** The changes since the parent, or between any two snapshots: for branches, side by side. */
 export function Changes({ placed, layout }: { placed: PlacedNode; layout: TreeLayout }) {
   const { place, tenant, set } = usePage();
   const { from } = place.query;
@@ -21,13 +21,13 @@ export function Changes({ placed, layout }: { placed: PlacedNode; layout: TreeLa
     <>
       <p className="comparing">
         <span>
-          {!base && 'There is nothing before it.'}
+          {!base && 'There is no turn before this one.'}
           {base &&
             `Compared with ${fixed && fixed !== placed ? nameOf(fixed) : from && from !== own ? from : 'the turn before'}.`}
         </span>
         {from !== own && (
           <button type="button" onClick={() => set({ from: own })}>
-            Compare others with this
+            Compare other turns with this one
           </button>
         )}
         {from && (
@@ -95,7 +95,7 @@ function Values({ title, changes, none }: { title: string; changes: readonly Val
       <ul className="values">
         {changes.slice(0, MOST_CHANGES).map(({ path, before, after }) => (
           <li key={path}>
-            <code>{path || 'all of it'}</code>
+            <code>{path || 'the whole value'}</code>
             <Change before={before} after={after} />
           </li>
         ))}

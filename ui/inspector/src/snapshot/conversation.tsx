@@ -7,21 +7,21 @@ import { Steps } from '../../../components/steps.tsx';
 import { readableTurns, type ReadableTurn } from '../logic/readable.ts';
 import { counted } from '../logic/words.ts';
 
-/** Turns that are in the page at once, if their text is not too long together: Markdown makes many elements of it. */
+/** The most turns that are shown at once; fewer if their text is long, because Markdown creates many elements. */
 const SHOWN = 8;
 const MOST_TEXT = 3000;
 /** A turn with more steps, or longer text, is cut until it is opened. */
 const MOST_STEPS = 12;
-/** What a line for a tool costs, beside the same number of characters. */
+/** A tool call counts as this many characters. */
 const TOOL_TEXT = 200;
 
 interface Props {
   view: Pick<SnapshotView, 'messages'>;
-  /** So many last messages belong to the turn of the snapshot. */
+  /** How many of the last messages belong to the snapshot's turn. Default: unknown. */
   added?: number;
 }
 
-/** The conversation until the end of the turn, from its end. */
+/** The conversation until the end of the turn, scrolled to its end. */
 export function Conversation({ view: { messages }, added }: Props) {
   const turns = useMemo(() => readableTurns(messages), [messages]);
   const [end, setEnd] = useState<number>();
@@ -34,8 +34,8 @@ export function Conversation({ view: { messages }, added }: Props) {
     const panel = box.current?.closest('.tab-panel');
     panel?.scrollTo(0, panel.scrollHeight);
   }, [messages]);
-  if (turns.length === 0) return <p className="empty">Nothing was said yet.</p>;
-  // Without a count it is what was said last.
+  if (turns.length === 0) return <p className="empty">No messages yet.</p>;
+  // Without a count, the last turn is marked.
   const begins = added === undefined ? turns.at(-1)!.from : messages.length - added;
   return (
     <div className="conversation" ref={box}>
@@ -56,7 +56,7 @@ export function Conversation({ view: { messages }, added }: Props) {
   );
 }
 
-/** Messages on their own, say those that a memory comes from. */
+/** Messages without a conversation, for example those of a memory's source. */
 export function Messages({ messages, offset = 0 }: { messages: readonly MessageData[]; offset?: number }) {
   const turns = useMemo(() => readableTurns(messages, offset), [messages, offset]);
   const [shown, setShown] = useState(() => countFitting(turns));
@@ -97,7 +97,7 @@ const TurnText = memo(function TurnText({ turn, isAdded = false }: { turn: Reada
   );
 });
 
-/** How many of the turns, from the first on, are shown together: at least one. */
+/** How many of the turns, from the first on, are shown at once: at least one. */
 function countFitting(turns: readonly ReadableTurn[]): number {
   let length = 0;
   const over = turns.findIndex(({ asked, steps }, index) => {
@@ -111,7 +111,7 @@ function lengthOf(steps: readonly Step[]): number {
   return steps.reduce((length, step) => length + (step.kind === 'text' ? step.text.length : TOOL_TEXT), 0);
 }
 
-/** As many steps as are shown of a turn that is cut. */
+/** The steps of a cut turn. */
 function firstOf(steps: readonly Step[]): readonly Step[] {
   let room = MOST_TEXT;
   return steps.slice(0, MOST_STEPS).flatMap((step): Step[] => {

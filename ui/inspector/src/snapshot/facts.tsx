@@ -6,14 +6,14 @@ import type { PlacedNode } from '../logic/tree-layout.ts';
 import { bytes, count, duration, time } from '../logic/words.ts';
 import { LeaseText } from '../runs/lease.tsx';
 
-/** All else that the store says of a snapshot. */
+/** All other data of a snapshot. */
 export function Facts({ view, placed }: { view: SnapshotView; placed: PlacedNode }) {
   const { usage = {}, stateBytes, more } = view;
   const { snapshotId, parentId, createdAt, updatedAt, finishReason, run } = placed.node;
   const took = updatedAt && Date.parse(updatedAt) - Date.parse(createdAt);
   const rows: [name: string, value: ReactNode][] = [
     ['Snapshot', <Id key="id" id={snapshotId} />],
-    ['Continues', parentId ? <Id key="parent" id={parentId} /> : 'nothing: it is the first'],
+    ['Continues', parentId ? <Id key="parent" id={parentId} /> : '–'],
     ['Saved first', time(createdAt)],
     ['Saved last', updatedAt ? `${time(updatedAt)}${took ? `, ${duration(took)} later` : ''}` : '–'],
     ['Ended', finishReason ?? '–'],
@@ -43,7 +43,7 @@ export function Facts({ view, placed }: { view: SnapshotView; placed: PlacedNode
       </dl>
       {Object.keys(more).length > 0 && (
         <>
-          <h3>As it is stored</h3>
+          <h3>Other fields</h3>
           <JsonTree value={more} />
         </>
       )}

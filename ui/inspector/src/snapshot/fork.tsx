@@ -13,22 +13,22 @@ interface Props {
   view: SnapshotView;
 }
 
-/** Continues from the snapshot, or says something else in its turn: a branch, shown beside this one. */
+/** Starts a new branch: continues from the snapshot, or replaces its turn. */
 export function Fork({ placed, view }: Props) {
   const { info, place, tenant, set } = usePage();
   const [attempt, change] = useAttempt(`${tenant} ${place.path.join('/')}`);
   const { agent = info.agents[0]!, way: chosen, text, model = '', isBusy = false, error } = attempt;
-  // For a moment the view is still that of the snapshot before.
+  // After a selection, the view is still that of the previous snapshot for a moment.
   const waiting = markOf(placed.node) === 'waiting' && waitingIn(view);
   const ways: [way: Way, words: string][] = [];
   if (placed.parent) ways.push(['instead', `In place of ${turnName(placed)}`]);
   ways.push(['after', `After ${turnName(placed)}`]);
   if (waiting) ways.push(['approve', `Approve ${waiting}`], ['deny', `Deny ${waiting}`]);
-  // What was chosen for another snapshot may be no way to go on from this one.
+  // The choice for another snapshot may not be available for this one.
   const way = ways.some(([name]) => name === chosen) ? chosen : ways[0]![0];
   const begin = way === 'instead' ? placed.parent : placed;
-  const isSaid = way === 'instead' || way === 'after';
-  const isReady = !isSaid || text.trim() !== '' || begin?.node.status === 'aborted';
+  const isMessage = way === 'instead' || way === 'after';
+  const isReady = !isMessage || text.trim() !== '' || begin?.node.status === 'aborted';
 
   const run = async (event: FormEvent) => {
     event.preventDefault();
@@ -39,7 +39,7 @@ export function Fork({ placed, view }: Props) {
         agent,
         snapshotId: begin?.node.snapshotId,
         text: (way !== 'approve' && text.trim()) || undefined,
-        answer: isSaid ? undefined : way,
+        answer: isMessage ? undefined : way,
         model: model.trim() || undefined,
       });
       change(result.error ? { isBusy: false, error: result.error } : undefined);
@@ -90,8 +90,8 @@ export function Fork({ placed, view }: Props) {
         Another model is refused unless the agent’s <code>turnOverrides.models</code> has it.
       </p>
       <p className="empty">
-        The turn runs in your app, with its tools. It becomes the latest branch of the session: its user goes on from
-        it, and what is said in it can be remembered. The other branches stay as they are.
+        The turn runs in your app, with its tools. It becomes the latest branch of the session: the user continues from
+        it, and its messages can be learned as memories. The other branches do not change.
       </p>
       {error && <Failure facts={error} title="The turn failed." />}
       <p className="choices">

@@ -13,10 +13,10 @@ const WORDS: Record<SeenRange['as'], string> = {
   changed: 'sent shortened',
   sent: 'sent',
   turn: 'of this turn',
-  unknown: 'sent or not: the report was too long to say',
+  unknown: 'unknown: the report was too long',
 };
 
-/** What the model was sent in the turn. */
+/** The model's input in the turn. */
 export function Seen({ view }: { view: SnapshotView }) {
   const { tenant } = usePage();
   const { snapshotId } = view.node;
@@ -33,7 +33,7 @@ function SeenText({ seen: { report, summary, ranges }, view: { messages } }: { s
         <ContextReport report={report} summary={summary} messages={messages} />
       ) : (
         <p>
-          Without a context window the model is sent the whole conversation. Instructions and memories, if the agent has
+          Without a context window the model gets the whole conversation. Instructions and memories, if the agent has
           them, are not recorded.
         </p>
       )}

@@ -11,9 +11,9 @@ import { TreePane } from '../tree/tree-pane.tsx';
 import { useTree } from '../tree/use-tree.ts';
 import { SnapshotPane } from './snapshot-pane.tsx';
 
-/** Walking through the tree reads the snapshot where it stops. */
-const WALKING_MS = 150;
-/** Snapshots that stay known, so that going back to one reads nothing. */
+/** Moving through the tree reads a snapshot only after this pause. */
+const PAUSE_MS = 150;
+/** The most snapshots that are cached. */
 const MOST_KNOWN = 30;
 
 /** A session: its tree, and the snapshot that is selected, or the latest one. */
@@ -33,7 +33,7 @@ export function SessionView({ sessionId }: { sessionId: string }) {
   useEffect(() => {
     if (isAtLeaf && isFollowed) follow(followed);
     if (!isAtLeaf && selected) follow(null);
-    // The first one that is shown; from then on the server sends those that follow.
+    // Follows from the first shown leaf on: then the server sends the next ones.
   }, [isAtLeaf, isFollowed, selected === undefined, follow]);
 
   const remove = async () => {
@@ -100,7 +100,7 @@ interface Shown {
   again: () => void;
 }
 
-/** The snapshot with all that it holds: as it was sent with its tree, as it was read before, or read now. */
+/** The snapshot with all its data: from a live event, from the cache, or read now. */
 function useSnapshot(
   snapshotId: string | undefined,
   updatedAt: string | undefined,
@@ -122,7 +122,7 @@ function useSnapshot(
   const isCurrent = before && before.node.updatedAt === updatedAt;
   const isFirst = known.size === 0;
   const asks = snapshotId === undefined || isCurrent ? undefined : { snapshotId, tenant };
-  const { data, error, isLoading, again } = useRead('snapshot', asks, isFirst ? 0 : WALKING_MS);
+  const { data, error, isLoading, again } = useRead('snapshot', asks, isFirst ? 0 : PAUSE_MS);
   if (data && asks && data.node.snapshotId === snapshotId) keep(data);
   return {
     view: (snapshotId === undefined ? undefined : known.get(snapshotId)) ?? data ?? [...known.values()].at(-1),

@@ -24,14 +24,14 @@ interface Props {
   placed: PlacedNode;
   layout: TreeLayout;
   view: SnapshotView;
-  /** It is still the one that was selected before. */
+  /** Whether the view is still that of the previous selection. */
   isStale: boolean;
 }
 
 const TABS = ['conversation', 'state', 'artifacts', 'seen', 'changes', 'fork', 'facts'] as const;
 type Tab = (typeof TABS)[number];
 
-/** All that a snapshot holds, one part at a time. */
+/** The data of a snapshot in tabs. */
 export function SnapshotPane({ placed, layout, view, isStale }: Props) {
   const { info, place, tenant, set } = usePage();
   const { node } = placed;
@@ -72,7 +72,7 @@ export function SnapshotPane({ placed, layout, view, isStale }: Props) {
         </span>
         {(mark === 'pending' || mark === 'expired') && !info.readOnly && (
           <Confirmed action="Abort" onYes={abort}>
-            <p>The turn stops where it is. What it did until now stays, if the agent keeps it.</p>
+            <p>The turn stops. Its result until now is kept if the agent is configured so.</p>
           </Confirmed>
         )}
       </header>
@@ -89,7 +89,7 @@ export function SnapshotPane({ placed, layout, view, isStale }: Props) {
   );
 }
 
-/** The custom state as a tree; each value leads to the turns that changed it. */
+/** The custom state as a tree. Choosing a value shows the turns that changed it. */
 function State({ view, placed, layout }: Omit<Props, 'isStale'>) {
   const { place, set } = usePage();
   const { value: path } = place.query;

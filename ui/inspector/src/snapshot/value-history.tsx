@@ -9,12 +9,12 @@ import { turnName } from '../tree/turn-box.tsx';
 /** Which turns of the branch changed a value, the last one first. */
 export function ValueHistory({ path, snapshotId, layout }: { path: string; snapshotId: string; layout: TreeLayout }) {
   const { tenant, set } = usePage();
-  // Going to one of the turns must not begin the list anew.
+  // Selecting one of the turns must not restart the list.
   const [begin] = useState(snapshotId);
   const [from, setFrom] = useState(begin);
   const { data, error, isLoading, again } = useRead('changes', { snapshotId: from, path, tenant });
   if (error) return <Failure facts={error} onRetry={again} />;
-  if (!data) return <p className="loading">Looking for the turns that changed it…</p>;
+  if (!data) return <p className="loading">Searching for the turns that changed it…</p>;
   return (
     <section className="value-history" aria-label={`Turns that changed ${path}`} aria-busy={isLoading}>
       <h3>
@@ -23,7 +23,7 @@ export function ValueHistory({ path, snapshotId, layout }: { path: string; snaps
           ×
         </button>
       </h3>
-      {data.items.length === 0 && <p className="empty">None of those looked at.</p>}
+      {data.items.length === 0 && <p className="empty">No turn found yet.</p>}
       <ol>
         {data.items.map(({ node, before, after }) => (
           <li key={node.snapshotId}>
@@ -37,14 +37,14 @@ export function ValueHistory({ path, snapshotId, layout }: { path: string; snaps
       </ol>
       {data.nextSnapshotId && (
         <button type="button" onClick={() => setFrom(data.nextSnapshotId!)}>
-          Look further back
+          Search further back
         </button>
       )}
     </section>
   );
 }
 
-/** What a value was, and what it became. */
+/** A value before and after a change. */
 export function Change({ before, after }: { before?: unknown; after?: unknown }) {
   return (
     <span className="change">

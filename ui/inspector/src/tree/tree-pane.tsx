@@ -9,7 +9,7 @@ interface Props {
   layout: TreeLayout;
   isLoading: boolean;
   selected: PlacedNode | undefined;
-  /** What others are compared with. */
+  /** The snapshot that the others are compared with. */
   compared: PlacedNode | undefined;
   onSelect: (placed: PlacedNode) => void;
   onOpen: () => void;
@@ -26,7 +26,7 @@ const DIRECTIONS: Readonly<Record<string, Direction>> = {
   PageDown: 'page-down',
 };
 
-/** The session as a tree. It has the focus as a whole, and arrows walk in it. */
+/** The session as a tree. It has the focus as a whole, and arrow keys move in it. */
 export function TreePane(props: Props) {
   return (
     <ReactFlowProvider>
@@ -47,7 +47,7 @@ function Pane({ layout, isLoading, selected, compared, onSelect, onOpen }: Props
     event.preventDefault();
     if (!direction || !selected) return;
     const next = step(layout, selected, direction, towards && layout.byId.get(towards.node.snapshotId));
-    // Up and down again leads back along the branch that was come from.
+    // Down after up returns along the same branch.
     if (direction !== 'up' && direction !== 'page-up' && direction !== 'first') setTowards(next);
     else setTowards((before) => before ?? selected);
     if (next !== selected) onSelect(next);
@@ -68,7 +68,7 @@ function Pane({ layout, isLoading, selected, compared, onSelect, onOpen }: Props
   );
 }
 
-/** What there is, by status: a click leads to the next one of it. */
+/** The number of snapshots by status. A click selects the next one with this status. */
 function Legend({ layout, isLoading, selected, onSelect }: Omit<Props, 'compared' | 'onOpen'>) {
   const byMark = useMemo(() => {
     const found = new Map<Mark, PlacedNode[]>();
@@ -80,7 +80,7 @@ function Legend({ layout, isLoading, selected, onSelect }: Omit<Props, 'compared
     }
     return found;
   }, [layout]);
-  const goOn = (nodes: readonly PlacedNode[]) => {
+  const selectNext = (nodes: readonly PlacedNode[]) => {
     const at = selected ? nodes.indexOf(selected) : -1;
     onSelect(nodes[(at + 1) % nodes.length]!);
   };
@@ -99,7 +99,7 @@ function Legend({ layout, isLoading, selected, onSelect }: Omit<Props, 'compared
             type="button"
             className="quiet"
             title={`Next: ${MARK_NAMES[mark]}`}
-            onClick={() => goOn(nodes)}
+            onClick={() => selectNext(nodes)}
           >
             <i className={`mark ${mark}`} aria-hidden="true" /> {count(nodes.length)} {MARK_NAMES[mark]}
           </button>,
@@ -110,14 +110,14 @@ function Legend({ layout, isLoading, selected, onSelect }: Omit<Props, 'compared
   );
 }
 
-/** A turn by its number, on the branch that is selected, or a snapshot by its id. What is asked for while the tree is read waits for it. */
+/** Selects a turn of the selected branch by its number, or a snapshot by its id. While the tree is loading, waits for it. */
 function GoTo({ layout, isLoading, selected, onSelect }: Omit<Props, 'compared' | 'onOpen'>) {
   const [draft, setDraft] = useState('');
   const [wanted, setWanted] = useState('');
   const turn = Number(wanted);
-  const way = wanted === '' || Number.isNaN(turn) ? [] : branchOf(selected ?? layout.leaf);
-  const found = layout.byId.get(wanted) ?? way.find((placed) => placed.turn === turn);
-  const absence = Number.isNaN(turn) ? 'No such snapshot in this session' : `No turn ${turn} on this branch`;
+  const branch = wanted === '' || Number.isNaN(turn) ? [] : branchOf(selected ?? layout.leaf);
+  const found = layout.byId.get(wanted) ?? branch.find((placed) => placed.turn === turn);
+  const notFound = Number.isNaN(turn) ? 'No such snapshot in this session' : `No turn ${turn} on this branch`;
   const go = (event: FormEvent) => {
     event.preventDefault();
     setWanted(draft.trim());
@@ -130,7 +130,7 @@ function GoTo({ layout, isLoading, selected, onSelect }: Omit<Props, 'compared' 
   }, [found]);
   return (
     <form className="go-to" onSubmit={go}>
-      <span role="status">{wanted && !found && (isLoading ? 'Loading…' : absence)}</span>
+      <span role="status">{wanted && !found && (isLoading ? 'Loading…' : notFound)}</span>
       <input
         aria-label="Go to turn"
         placeholder="Go to turn"

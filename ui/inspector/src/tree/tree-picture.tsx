@@ -8,8 +8,8 @@ import {
   type ReactFlowState,
 } from '@xyflow/react';
 import { useCallback, useEffect, useMemo, useRef, type KeyboardEvent, type MouseEvent } from 'react';
-import { wayTo, type PlacedNode, type TreeLayout } from '../logic/tree-layout.ts';
-import { BOX, cornerOf, GRID, inSight, lineTo, marksOf, windowOf } from '../logic/tree-paths.ts';
+import { pathTo, type PlacedNode, type TreeLayout } from '../logic/tree-layout.ts';
+import { BOX, cornerOf, GRID, visibleNodes, lineTo, marksOf, windowOf } from '../logic/tree-paths.ts';
 import { TurnBox, type TurnBoxNode } from './turn-box.tsx';
 
 interface Props {
@@ -21,25 +21,25 @@ interface Props {
 }
 
 const NODE_TYPES = { turn: TurnBox };
-/** Below this the words in the boxes can't be read: marks are drawn instead. */
+/** Below this zoom the text in the boxes can't be read, so marks are drawn instead. */
 const READABLE_ZOOM = 0.55;
 /** 10,000 turns in a row fit on a screen. */
 const MIN_ZOOM = 0.001;
 const MARGIN_PX = 24;
-/** The width of the buttons for the zoom. */
+/** The width of the zoom buttons. */
 const CONTROLS_PX = 30;
 /** More boxes than this are drawn as marks, so that the page stays small. */
 const MOST_BOXES = 44;
 
-const sightOf = ({ transform: [x, y, zoom], width, height }: ReactFlowState): string => {
+const windowKeyOf = ({ transform: [x, y, zoom], width, height }: ReactFlowState): string => {
   const { rows, lanes } = windowOf(x, y, zoom, width, height);
-  // Marks from afar change their size with the zoom, in steps.
+  // When zoomed out, marks change their size with the zoom, in steps.
   return JSON.stringify([...rows, ...lanes, zoom < READABLE_ZOOM ? 2 ** Math.round(Math.log2(zoom)) : 1]);
 };
 
-/** Draws what is in sight: boxes that can be read, or marks from afar; all lines are one element. */
+/** Draws the visible part: boxes, or marks when zoomed out. All lines are one element. */
 export function TreePicture({ layout, selected, compared, onSelect, onKeyDown }: Props) {
-  const [firstRow, lastRow, firstLane, lastLane, zoom] = JSON.parse(useStore(sightOf)) as [
+  const [firstRow, lastRow, firstLane, lastLane, zoom] = JSON.parse(useStore(windowKeyOf)) as [
     number,
     number,
     number,
@@ -48,10 +48,10 @@ export function TreePicture({ layout, selected, compared, onSelect, onKeyDown }:
   ];
   const { screenToFlowPosition } = useReactFlow();
   const { fitAll } = useView(layout, selected);
-  const way = useMemo(() => wayTo(selected), [selected]);
+  const ancestors = useMemo(() => pathTo(selected), [selected]);
 
   const { boxes, lines } = useMemo(
-    () => inSight(layout.rows, { rows: [firstRow, lastRow], lanes: [firstLane, lastLane] }),
+    () => visibleNodes(layout.rows, { rows: [firstRow, lastRow], lanes: [firstLane, lastLane] }),
     [layout, firstRow, lastRow, firstLane, lastLane],
   );
   const isNear = zoom === 1 && boxes.length <= MOST_BOXES;
@@ -70,29 +70,29 @@ export function TreePicture({ layout, selected, compared, onSelect, onKeyDown }:
           ariaRole: 'presentation',
           data: {
             placed,
-            isOnWay: way.has(placed),
+            isOnPath: ancestors.has(placed),
             isSelected: placed === selected,
             isCompared: placed === compared,
           },
         };
       }),
-    [boxes, isNear, way, selected, compared],
+    [boxes, isNear, ancestors, selected, compared],
   );
   const linesPath = useMemo(
     () =>
       lines
-        .filter((placed) => !way.has(placed))
+        .filter((placed) => !ancestors.has(placed))
         .map(lineTo)
         .join(''),
-    [lines, way],
+    [lines, ancestors],
   );
   const wayPath = useMemo(
     () =>
       lines
-        .filter((placed) => way.has(placed))
+        .filter((placed) => ancestors.has(placed))
         .map(lineTo)
         .join(''),
-    [lines, way],
+    [lines, ancestors],
   );
   const marks = useMemo(() => (isNear ? [] : [...marksOf(boxes, zoom)]), [boxes, isNear, zoom]);
 
@@ -111,13 +111,13 @@ export function TreePicture({ layout, selected, compared, onSelect, onKeyDown }:
 
   return (
     <>
-      {/* Beside the picture, whose buttons and layers are no part of a tree. */}
+      {/* Next to the picture, whose buttons and layers are not part of a tree. */}
       <div
         ref={keys}
         className="keys"
         role="tree"
         tabIndex={0}
-        aria-label="Snapshots. Arrows walk, Enter opens."
+        aria-label="Snapshots. Arrow keys move, Enter opens."
         aria-activedescendant={selected && `node-${selected.node.snapshotId}`}
         aria-owns={nodes.map(({ id }) => `node-${id}`).join(' ')}
         onKeyDown={onKeyDown}
@@ -169,10 +169,10 @@ export function TreePicture({ layout, selected, compared, onSelect, onKeyDown }:
   );
 }
 
-/** First all of the tree, if that can be read; then the selected box is kept in sight. */
+/** Shows the whole tree at first, if it is readable; then keeps the selected box visible. */
 function useView({ rows, lanes }: TreeLayout, selected: PlacedNode | undefined): { fitAll: () => void } {
   const { setViewport, getViewport } = useReactFlow();
-  // Nothing is placed below the buttons.
+  // Keeps the boxes clear of the buttons.
   const paneWidth = useStore(({ width: whole }) => Math.max(0, whole - CONTROLS_PX));
   const paneHeight = useStore(({ height: whole }) => whole);
   const [width, height] = [lanes * GRID.width, rows.length * GRID.height];
@@ -209,7 +209,7 @@ function useView({ rows, lanes }: TreeLayout, selected: PlacedNode | undefined):
   return { fitAll };
 }
 
-/** The offset of the pane, changed as little as shows from `at` to `at + size`. */
+/** The offset of the pane, changed as little as possible to show `at` to `at + size`. */
 function kept(offset: number, at: number, size: number, pane: number): number {
   return Math.max(MARGIN_PX - at, Math.min(offset, pane - MARGIN_PX - at - size));
 }

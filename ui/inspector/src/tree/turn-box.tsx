@@ -5,14 +5,14 @@ import { count, counted, line } from '../logic/words.ts';
 
 export type TurnBoxNode = Node<{
   placed: PlacedNode;
-  /** Leads to the one that is selected. */
-  isOnWay: boolean;
+  /** Whether it is the selected snapshot or one of its ancestors. */
+  isOnPath: boolean;
   isSelected: boolean;
   isCompared: boolean;
 }>;
 
 /** One snapshot in the picture. */
-export function TurnBox({ data: { placed, isOnWay, isSelected, isCompared } }: NodeProps<TurnBoxNode>) {
+export function TurnBox({ data: { placed, isOnPath, isSelected, isCompared } }: NodeProps<TurnBoxNode>) {
   const { node, turn } = placed;
   const mark = markOf(node);
   return (
@@ -24,7 +24,7 @@ export function TurnBox({ data: { placed, isOnWay, isSelected, isCompared } }: N
       aria-selected={isSelected}
       aria-label={`${branchTurnName(placed)}, ${MARK_NAMES[mark]}`}
       data-turn={turn}
-      data-on-way={isOnWay}
+      data-on-way={isOnPath}
       data-compared={isCompared}
       title={node.error}
     >

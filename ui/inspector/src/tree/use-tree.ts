@@ -12,7 +12,7 @@ export interface Tree {
   again: () => void;
   /** The latest leaf as the server sent it, while `follow` is called with it. */
   latest?: SnapshotView;
-  /** Begins to listen. With the leaf that is shown each new one comes by itself; `null`: another snapshot is shown. */
+  /** Begins to listen. With the shown leaf, the server also sends each new leaf; `null`: another snapshot is shown. */
   follow: (leaf: SnapshotView | null) => void;
 }
 
@@ -75,7 +75,7 @@ export function useTree(sessionId: string, tenant: string | undefined): Tree {
         },
         gone: () => setIsGone(true),
       },
-      // Each connection begins with what the page knew when it was first made.
+      // Each connection begins with the leaf of the first one.
       () => (base.current = first ?? undefined),
     );
   }, [sessionId, tenant, isListening, isFollowing]);
@@ -84,7 +84,7 @@ export function useTree(sessionId: string, tenant: string | undefined): Tree {
   return { layout, isLoading, isGone, error, again, latest, follow: useCallback((leaf) => follow(leaf), []) };
 }
 
-/** The server looks at so many beside the leaf. */
+/** The most snapshots that the server checks besides the leaf. */
 const MOST_PENDING = 20;
 
 function runningOf(nodes: readonly TreeNode[]): string[] {
@@ -94,7 +94,7 @@ function runningOf(nodes: readonly TreeNode[]): string[] {
     .map(({ snapshotId }) => snapshotId);
 }
 
-/** The same nodes replaced, and new ones after them. */
+/** Replaces known nodes, and appends new ones. */
 function merged(before: readonly TreeNode[], added: readonly TreeNode[]): readonly TreeNode[] {
   if (added.length === 0) return before;
   const byId = new Map(before.map((node) => [node.snapshotId, node]));
