@@ -4,20 +4,20 @@ import { DEFAULT_TENANT } from '../../src/store/name-tenant.ts';
 
 /** Options of {@link listGenkitCollection}. */
 export interface ListGenkitCollectionOptions {
-  /** The collection that the store was given. Default: `'genkit-sessions'`. */
+  /** The store's collection. Default: `'genkit-sessions'`. */
   collection?: string;
-  /** What the store's `snapshotPathPrefix` answered for the tenant; it may hold slashes. Default: `'global'`. */
+  /** The result of the store's `snapshotPathPrefix` for the tenant; it may contain slashes. Default: `'global'`. */
   prefix?: string;
 }
 
-/** Pointers asked for at a time. */
+/** Pointers of one request. */
 const PAGE = 300;
 
 /**
  * Finds the sessions that Genkit's own `FirestoreSessionStore` wrote, for `copySessions`. Costs one read for each session's pointer, and one for
  * each snapshot; states are not read.
  *
- * @param db The client that the store was given.
+ * @param db The store's client.
  */
 export function listGenkitCollection(db: Firestore, options: ListGenkitCollectionOptions = {}): SessionLister {
   const { collection = 'genkit-sessions', prefix = DEFAULT_TENANT } = options;

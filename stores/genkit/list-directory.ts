@@ -7,7 +7,7 @@ import { DEFAULT_TENANT } from '../../src/store/name-tenant.ts';
 
 /** Options of {@link listGenkitDirectory}. */
 export interface ListGenkitDirectoryOptions {
-  /** What the store's `snapshotPathPrefix` answered for the tenant. Default: `'global'`. */
+  /** The result of the store's `snapshotPathPrefix` for the tenant. Default: `'global'`. */
   prefix?: string;
 }
 
@@ -15,8 +15,8 @@ export interface ListGenkitDirectoryOptions {
  * Finds the sessions in a directory that Genkit's own `FileSessionStore` wrote, for `copySessions`. Reads each file once; snapshots without a
  * session are left out.
  *
- * @param directory The directory that the store was given.
- * @throws When iterated: `NOT_FOUND` when the directory can't be read, `DATA_LOSS` for a file that is no JSON.
+ * @param directory The store's directory.
+ * @throws When iterated: `NOT_FOUND` when the directory can't be read, `DATA_LOSS` for a file that is not JSON.
  */
 export function listGenkitDirectory(
   directory: string,
@@ -25,7 +25,9 @@ export function listGenkitDirectory(
   return async function* sessions() {
     const folder = join(directory, prefix);
     const names = await readdir(folder).catch((cause: NodeJS.ErrnoException) => {
-      throw notFound(`There is no directory '${prefix}' of snapshots to list (${cause.code}).`);
+      throw notFound(
+        `The directory of snapshots '${prefix}' can't be read (${cause.code}). Check the directory and the prefix.`,
+      );
     });
     const found = new Map<string, string[]>();
     for (const name of names) {

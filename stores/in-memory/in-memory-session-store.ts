@@ -10,7 +10,7 @@ import { InMemoryTenantStore, type Shared } from './in-memory-tenant-store.ts';
 export interface InMemorySessionStoreOptions {
   /** Lookups by `sessionId` of a session with more than one leaf throw `FAILED_PRECONDITION`. Default: `false`. */
   rejectBranchingSessions?: boolean;
-  /** Names the caller's tenant; callers see what was saved under their own prefix only. Default: one tenant for all. */
+  /** Names the caller's tenant; callers see only the data of their own tenant. Default: one tenant for all. */
   snapshotPathPrefix?: SnapshotPathPrefix;
 }
 
@@ -30,11 +30,11 @@ const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
 });
 
 /**
- * Keeps snapshots in the memory of this process; they end with it, or with `close()`. For tests, development, and sessions that need not
- * outlive their server.
+ * Keeps snapshots in the memory of this process, until it ends or `close()` is called. For tests, development, and sessions that need not
+ * survive a restart.
  *
  * Snapshots share the equal parts of their states, so a session takes about the memory of what its turns added, however many snapshots it
- * has. What a method hands out is the caller's own copy.
+ * has. Results of methods are the caller's own copies.
  *
  * @example
  * const store = new InMemorySessionStore<{ orderId?: string }>();

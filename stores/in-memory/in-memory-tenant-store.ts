@@ -32,9 +32,9 @@ import type { RecentState } from './packed-state.ts';
 import { SnapshotRecord } from './snapshot-record.ts';
 import { TenantData } from './tenant-data.ts';
 
-/** What all tenants of a store have in common. */
+/** Shared by all tenants of a store. */
 export interface Shared<S> {
-  /** The tenants that hold any data. */
+  /** The tenants that have data. */
   readonly tenants: Map<string, InMemoryTenantStore<S>>;
   readonly rejectBranching: boolean;
   readonly watchers: WatchHub<S>;
@@ -48,14 +48,14 @@ interface Draft<S> {
   readonly answer: SessionSnapshotInput<S>;
 }
 
-/** A record that a save changes: what it was, and what it becomes. */
+/** A record that a save changes: its current and its next content. */
 interface ScopeDraft {
   readonly key: string;
   readonly current: ScopeRecord | undefined;
   readonly next: ScopeRecord;
 }
 
-/** One tenant. Nothing is awaited between a read and a write, which makes them one step for every other caller in the process. */
+/** One tenant. A read and its write are synchronous, so they are atomic for all other callers in the process. */
 export class InMemoryTenantStore<S> implements TenantStore<S> {
   readonly #id: string;
   readonly #shared: Shared<S>;
@@ -86,7 +86,7 @@ export class InMemoryTenantStore<S> implements TenantStore<S> {
   }
 
   #save(request: SaveRequest<S>): string | null {
-    const draft = this.#ask(request.snapshotId, request.mutator);
+    const draft = this.#runMutator(request.snapshotId, request.mutator);
     if (!draft) return null;
     const scopes = this.#draftScopes(request);
     this.#assertUntouched(draft, scopes);
@@ -134,7 +134,7 @@ export class InMemoryTenantStore<S> implements TenantStore<S> {
     return { snapshots: ids.length, shards: 0 };
   }
 
-  /** Nothing in memory is damaged; records may wait for a session that never begins. */
+  /** Data in memory is never damaged, but records may wait for a session that never begins. */
   check(check: StoreCheck): void {
     for (const [sessionId, { tree }] of this.#data.sessions()) {
       check.count('snapshots', tree.size);
@@ -204,8 +204,8 @@ export class InMemoryTenantStore<S> implements TenantStore<S> {
     return session && chooseLeaf(session.tree, id, this.#shared.rejectBranching);
   }
 
-  /** Runs the mutator: on the snapshot of the given id, or of the id that its answer names. */
-  #ask(givenId: string | undefined, mutator: SnapshotMutator<S>): Draft<S> | undefined {
+  /** Runs the mutator on the snapshot with the given id, or with the id that its result names. */
+  #runMutator(givenId: string | undefined, mutator: SnapshotMutator<S>): Draft<S> | undefined {
     const current = givenId === undefined ? undefined : this.#data.get(givenId);
     const answer = mutator(current?.snapshot());
     if (answer === null) return undefined;
@@ -213,10 +213,10 @@ export class InMemoryTenantStore<S> implements TenantStore<S> {
     const id = answer?.snapshotId ?? reserveSnapshotId();
     assertId(id, 'snapshotId');
     // The snapshot exists but the mutator did not get it, so the mutator runs again.
-    return this.#data.get(id) ? this.#ask(id, mutator) : { id, current, answer };
+    return this.#data.get(id) ? this.#runMutator(id, mutator) : { id, current, answer };
   }
 
-  /** Runs the changes of the records, without writing any; those that change nothing are left out. */
+  /** Runs the changes of the records, without writing them. Leaves out those that change nothing. */
   #draftScopes({ scopes }: SaveRequest<S>): readonly ScopeDraft[] {
     const drafts: ScopeDraft[] = [];
     for (const [key, change] of scopes) {
@@ -227,16 +227,16 @@ export class InMemoryTenantStore<S> implements TenantStore<S> {
     return drafts;
   }
 
-  /** Refuses a save if the caller's functions have themselves saved the same snapshot or records: this save would overwrite that. */
+  /** Refuses a save if the caller's functions have saved the same snapshot or records: this save would overwrite that. */
   #assertUntouched({ id, current }: Draft<S>, scopes: readonly ScopeDraft[]): void {
     if (this.#data.get(id) !== current) {
       throw failedPrecondition(
-        `The mutator for snapshot ${quote(id)} saved that snapshot itself; save it by what the mutator returns only.`,
+        `The mutator for snapshot ${quote(id)} saved that snapshot itself. Return the new content from the mutator instead.`,
       );
     }
     if (scopes.some((scope) => this.#data.scopes.get(scope.key) !== scope.current)) {
       throw failedPrecondition(
-        `The save of snapshot ${quote(id)} changed a record in scopes by another save inside its own functions; change it by scopes only.`,
+        `The functions of the save of snapshot ${quote(id)} changed one of its records with another save. Change the record only in scopes.`,
       );
     }
   }

@@ -6,13 +6,13 @@ type Chunk = readonly unknown[];
 
 /**
  * A long immutable array as a tree of chunks. An array that grew by one element shares all chunks with the one before except the last; if
- * it also lost elements at its head, except the first and the last. So a version does not cost a pointer per element.
+ * it also lost elements at its beginning, except the first and the last. So a version does not cost a pointer for each element.
  */
 export class PackedArray {
   readonly #top: readonly Chunk[];
   /** Layers of chunks below those of `#top`. */
   readonly #height: number;
-  /** Elements at the head of the first chunk that are no longer in the list. */
+  /** Elements at the beginning of the first chunk that are no longer in the array. */
   readonly #skip: number;
 
   private constructor(top: readonly Chunk[], height: number, skip: number) {
@@ -35,7 +35,7 @@ export class PackedArray {
     return new PackedArray(top, height, skip);
   }
 
-  /** The elements, in an array of its own. */
+  /** The elements, in a new array. */
   elements(): unknown[] {
     const elements = joined(this.#layers()[0]!);
     return this.#skip === 0 ? elements : elements.slice(this.#skip);
@@ -61,7 +61,7 @@ function cut(items: readonly unknown[], known: readonly Chunk[] = []): Chunk[] {
   return chunks;
 }
 
-/** What the chunks hold, in one array; much faster than `flat`. */
+/** The items of all chunks, in one array; much faster than `flat`. */
 function joined(chunks: readonly Chunk[]): unknown[] {
   const items: unknown[] = [];
   for (const chunk of chunks) items.push(...chunk);

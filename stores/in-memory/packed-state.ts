@@ -2,12 +2,12 @@ import { getMember, setMember } from '../../src/json/value.ts';
 import { CHUNK, PackedArray } from './packed-array.ts';
 
 /**
- * A state as the store keeps it: immutable JSON, in which long arrays are packed. Arrays inside arrays are never packed, so the elements of
+ * A stored state: immutable JSON, in which long arrays are packed. Arrays inside arrays are never packed, so the elements of
  * a packed array are plain values, and equal elements of two states can be the same object.
  */
 export type PackedState = { readonly packed: unknown };
 
-/** An object that has a packed array somewhere in it. */
+/** An object with a packed array at any depth. */
 class PackedObject {
   readonly members: object;
 
@@ -27,7 +27,7 @@ export function pack(value: unknown, base?: { readonly plain: unknown; readonly 
   return { packed: packValue(value, base?.plain, base?.state.packed) };
 }
 
-/** The immutable JSON value. Packed arrays and the objects above them are made anew by each call. */
+/** The immutable JSON value. Each call creates packed arrays and the objects above them again. */
 export function unpack(state: PackedState): unknown {
   return unpackValue(state.packed);
 }
@@ -40,7 +40,7 @@ export class RecentState {
   #state: PackedState | undefined;
   #plain: unknown;
 
-  /** The immutable JSON value. It is not cached, because the state may have been removed by now. */
+  /** The immutable JSON value. Not cached, because the state may have been removed meanwhile. */
   plainOf(state: PackedState): unknown {
     return state === this.#state ? this.#plain : unpack(state);
   }

@@ -13,7 +13,7 @@ import {
 import { usageOf, type SnapshotUsage } from '../../src/store/list/session-summary.ts';
 import { pack, type PackedState, type RecentState } from './packed-state.ts';
 
-/** One snapshot as the store keeps it. Immutable: a rewrite makes a new record. */
+/** One stored snapshot. Immutable: a rewrite creates a new record. */
 export class SnapshotRecord implements SnapshotNode {
   /** The commit that saved the snapshot first; a rewrite keeps it. Higher is later. */
   readonly sequence: number;
@@ -26,10 +26,10 @@ export class SnapshotRecord implements SnapshotNode {
   readonly #recent: RecentState;
 
   /**
-   * @param snapshot Copied, so that nothing of it is aliased.
+   * @param snapshot Copied, so that the caller's later changes have no effect.
    * @param base The record with the most similar state. Equal parts are kept once.
    * @param recent The store's cache.
-   * @throws `INVALID_ARGUMENT` with the path when the snapshot holds what JSON cannot hold.
+   * @throws `INVALID_ARGUMENT` with the path when the snapshot has a value that JSON can't represent.
    */
   constructor(sequence: number, snapshot: SessionSnapshot, base: SnapshotRecord | undefined, recent: RecentState) {
     this.#recent = recent;
@@ -61,12 +61,12 @@ export class SnapshotRecord implements SnapshotNode {
     return this.#metadata.status;
   }
 
-  /** What model calls took, as the saver said. */
+  /** The usage of model calls, from the metadata. */
   get usage(): SnapshotUsage {
     return usageOf(this.#metadata);
   }
 
-  /** Whether `state` is equal to the one kept. */
+  /** Whether `state` is equal to the stored one. */
   hasState(state: SessionState | undefined): boolean {
     if (state === undefined || this.#state === undefined) return state === this.#state;
     const plain = this.#recent.plainOf(this.#state);
@@ -78,12 +78,12 @@ export class SnapshotRecord implements SnapshotNode {
     return { ...this.#metadata, state: { sessionId: this.sessionId } };
   }
 
-  /** The caller's own copy of all but the state. */
+  /** The caller's own copy of everything except the state. */
   metadata(): SnapshotMetadata {
     return copyJson(this.#metadata);
   }
 
-  /** The snapshot as a caller gets it. */
+  /** The snapshot for a caller. */
   snapshot<S>({ frozen }: Pick<HandOutOptions, 'frozen'> = {}): SessionSnapshot<S> {
     const state = this.#state;
     // A frozen state is read at once, and cached. A copy is made later, when the state may have been removed, so it is not cached.

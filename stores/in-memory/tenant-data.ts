@@ -4,7 +4,7 @@ import { mergeDetails, usageOfSession } from '../../src/store/list/session-summa
 import type { SnapshotRecord } from './snapshot-record.ts';
 import { TenantRecords } from './tenant-records.ts';
 
-/** One session: its tree, its details, and the commit that wrote to it last. */
+/** One session: its tree, its details, and its last commit. */
 export class SessionData {
   readonly tree = new SessionTree<SnapshotRecord>();
   details: SessionDetails | undefined;
@@ -43,7 +43,7 @@ export class TenantData {
     return this.#sessions.get(sessionId);
   }
 
-  /** The one written last first. */
+  /** The session written last comes first. */
   sessions(): [sessionId: string, SessionData][] {
     return [...this.#sessions].toReversed();
   }
@@ -58,7 +58,7 @@ export class TenantData {
     session.tree.put(record);
     session.details = known ? mergeDetails(known.details, details) : details;
     session.lastCommit = commit;
-    // It is at the end already: nearly always turns of one session follow each other.
+    // It is at the end already. This is the usual case, because turns of one session follow each other.
     if (session === this.#latest) return;
     this.#latest = session;
     this.#sessions.delete(sessionId);
@@ -78,7 +78,7 @@ export class TenantData {
     this.#latest = undefined;
   }
 
-  /** Puts a record in the place of what there is; an empty one removes it. */
+  /** Replaces a record; an empty one removes it. */
   putScope(key: string, record: ScopeRecord): void {
     if (Object.keys(record).length === 0) this.scopes.delete(key);
     else this.scopes.set(key, record);

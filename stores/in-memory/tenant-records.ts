@@ -35,7 +35,7 @@ export class TenantRecords {
     return found.map(handOut);
   }
 
-  /** Answers the new revision, `null` after a removal. */
+  /** Returns the new revision, `null` after a removal. */
   write(write: RecordWrite, hasSnapshot: () => boolean): string | null {
     const { sessionId, kind, key, value } = write;
     const name = recordKey(write);
@@ -67,7 +67,7 @@ export class TenantRecords {
     }
   }
 
-  /** How many there are. */
+  /** The number of records. */
   get count(): number {
     return [...this.#sessions.values()].reduce((sum, kept) => sum + kept.size, 0);
   }

@@ -90,8 +90,8 @@ describe('exportSessions and importSessions', () => {
   });
 
   it.each([
-    ['no JSON', 'hello\n', /INVALID_ARGUMENT: Line 1 is no line of an export/],
-    ['another kind of line', '{"kind":"memory"}\n', /Line 1 is no line of an export/],
+    ['not JSON', 'hello\n', /INVALID_ARGUMENT: Line 1 is not a line of an export/],
+    ['another kind of line', '{"kind":"memory"}\n', /Line 1 is not a line of an export/],
     [
       'a snapshot before its session',
       '{"kind":"snapshot","snapshot":{"sessionId":"a"}}\n',
@@ -99,8 +99,8 @@ describe('exportSessions and importSessions', () => {
     ],
     ['no last line', '', /FAILED_PRECONDITION: The export was cut off after line 0/],
     ['a line that is cut off', '{"kind":"scope","scope":{"ki', /The export was cut off after line 0/],
-    ['a cut line in the middle', '{"kind":"scope","scope":{"ki\n{"kind":"end"}\n', /Line 1 is no line of an export/],
-    ['another file without a line end', 'hello', /Line 1 is no line of an export/],
+    ['a cut line in the middle', '{"kind":"scope","scope":{"ki\n{"kind":"end"}\n', /Line 1 is not a line of an export/],
+    ['another file without a line end', 'hello', /Line 1 is not a line of an export/],
     ['a line after the last one', '{"kind":"end"}\n{"kind":"end"}\n', /Line 2 comes after the last line/],
   ])('refuse %s', async (_name, text, message) => {
     await expect(importSessions(new InMemorySessionStore(), bytesOf(text))).rejects.toThrow(message);

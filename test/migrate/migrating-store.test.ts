@@ -307,7 +307,7 @@ describe('migratingStore with session records', () => {
       to: Object.assign(new GenkitMemoryStore(), { capabilities: without }) as never,
     });
     expect(none.capabilities.records).toBe(false);
-    await expect(none.readRecords(note)).rejects.toThrow('keeps no session records');
+    await expect(none.readRecords(note)).rejects.toThrow('does not keep session records');
   });
 });
 

@@ -29,7 +29,7 @@ export type SessionLister = () => AsyncIterable<ListedSession>;
 
 /** Options of {@link copySessions}. */
 export interface CopySessionsOptions extends SessionStoreOptions {
-  /** Finds the sessions of `from`. Needed where `from` can't list: `listGenkitDirectory` or `listGenkitCollection` for Genkit's own stores. */
+  /** Finds the sessions of `from`. Required if `from` can't list: `listGenkitDirectory` or `listGenkitCollection` for Genkit's own stores. */
   list?: SessionLister;
   /** Called after each session. */
   onProgress?: (progress: CopyResult) => void;
@@ -39,7 +39,7 @@ export interface CopySessionsOptions extends SessionStoreOptions {
  * Copies all sessions of a tenant from one store to another: whole trees, with their ids and order, and the records of sessions, users and
  * apps if both stores keep them. `from` is only read. Data in `to` is not changed: run an interrupted copy again to complete it.
  *
- * Run it while no agent works on the sessions: until a session is copied whole, `to` shows a part of it. A session that went on in `to` through
+ * Run it while no agent works on the sessions: until a session is copied completely, `to` shows a part of it. A session that continued in `to` through
  * `migratingStore` gets the snapshots that lead up to its continuation; if it has other branches in `from`, it is named in `partial`.
  *
  * @throws `FAILED_PRECONDITION` when `from` can't list and no `list` is given.
@@ -81,7 +81,7 @@ async function* listed<S>(from: SessionStore<S>, caller: SessionStoreOptions): A
   if (!capabilitiesOf(from).list) {
     throw failedPrecondition(
       "copySessions: the first store can't list its sessions. Pass list: listGenkitDirectory(...) or listGenkitCollection(...) for Genkit's own " +
-        'stores, or a lister of your own.',
+        'stores, or your own lister.',
     );
   }
   const store = from as SnapshotStore<S>;
@@ -117,8 +117,8 @@ async function copySession<S>(
   }
   // The session has new snapshots in `to`. If they follow the latest leaf of `from`, its history is copied; otherwise the session diverged.
   const leafId = snapshots.at(-1);
-  const hasGoneOn = leafId !== undefined && (there.has(leafId) || added.some(({ parentId }) => parentId === leafId));
-  if (!hasGoneOn) return 'diverged';
+  const isContinued = leafId !== undefined && (there.has(leafId) || added.some(({ parentId }) => parentId === leafId));
+  if (!isContinued) return 'diverged';
   const path = await pathTo(from, leafId, caller);
   await copy(path);
   const copied = new Set([...there, ...path]);

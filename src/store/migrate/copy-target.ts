@@ -20,7 +20,7 @@ const SESSION_ID = 'genkitx-agents:copy of records';
 
 /** The counts of a copy so far. */
 export interface CopyResult {
-  /** Sessions that are in `to` now as they are in `from`. */
+  /** Sessions that are complete in `to`. */
   sessions: number;
   /** Snapshots written. */
   snapshots: number;
@@ -28,10 +28,10 @@ export interface CopyResult {
   scopes: number;
   /** Session records written. */
   records: number;
-  /** Sessions that went on in both stores. Nothing of them was copied; decide which of the two to keep. */
+  /** Sessions that continued in both stores. They were not copied; decide which of the two to keep. */
   diverged: string[];
   /**
-   * Sessions that went on in `to` and have other branches in `from`, which stay there: saved now, a branch would become the session's latest.
+   * Sessions that continued in `to` and have other branches in `from`, which stay there: saved now, a branch would become the session's latest.
    * The snapshots that lead up to the continuation and the session's records were copied. Always empty for an import.
    */
   partial: string[];
@@ -40,7 +40,7 @@ export interface CopyResult {
 /** How a session was copied; see {@link CopyResult}. */
 export type CopyOutcome = 'whole' | 'partial' | 'diverged';
 
-/** Writes what a store does not have of sessions and records, and counts it. Data in the store is not changed. */
+/** Writes the snapshots and records that a store does not have, and counts them. Does not change data in the store. */
 export class CopyTarget<S> {
   readonly #to: SnapshotStore<S>;
   readonly #caller: SessionStoreOptions;

@@ -17,13 +17,13 @@ export interface ExportSessionsOptions extends SessionStoreOptions {
 
 /**
  * The sessions of a tenant as JSON Lines: whole trees with their ids, session records, and the records of users and apps. Each line is an
- * {@link ExportedLine} and ends in `\n`; the last one has the counts. `importSessions` reads it. A snapshot without a session is in no list, and
- * so not in it.
+ * {@link ExportedLine} and ends in `\n`; the last one has the counts. `importSessions` reads it. Snapshots without a session are not listed, and
+ * so not exported.
  *
- * Read it as a stream: no state is collected in memory. A session that is written meanwhile is exported as it was at some moment of the export.
+ * Read it as a stream: states are not collected in memory. A session that is written meanwhile is exported as of some moment of the export.
  *
- * @throws `NOT_FOUND` for a session of `sessionIds` that is not there, `FAILED_PRECONDITION` for a store that can't list its sessions, and the
- *   store's errors: then the export is not whole.
+ * @throws `NOT_FOUND` for a session of `sessionIds` that does not exist, `FAILED_PRECONDITION` for a store that can't list its sessions, and the
+ *   store's errors: then the export is incomplete.
  * @example
  * for await (const line of exportSessions(store)) process.stdout.write(line);
  */

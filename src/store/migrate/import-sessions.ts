@@ -17,9 +17,9 @@ export interface ImportSessionsOptions extends SessionStoreOptions {
  * Data in the store is not changed: run an interrupted import again to complete it. A session with further snapshots in the store keeps
  * them; one with other snapshots than the export is reported as diverged, and no more of it is written. Memories are skipped.
  *
- * @param lines Text or bytes, cut anywhere, a file's stream say.
- * @throws `INVALID_ARGUMENT` for what is no line of an export, with its number; `FAILED_PRECONDITION` when the last line is missing: the export
- *   was cut off. What came before is imported.
+ * @param lines Text or bytes in chunks of any length, for example the stream of a file.
+ * @throws `INVALID_ARGUMENT` for an invalid line, with its number; `FAILED_PRECONDITION` when the last line is missing: the export
+ *   was cut off. The lines before are imported.
  * @example
  * await importSessions(store, process.stdin);
  */
@@ -65,14 +65,14 @@ function parseLine(text: string, number: number): ExportedLine {
   try {
     line = parseJson(text);
   } catch {
-    // The error below says where.
+    // Refused below, with the number of the line.
   }
   const { kind } = (line ?? {}) as { kind?: keyof typeof MEMBERS };
   const isKnown = typeof kind === 'string' && Object.hasOwn(MEMBERS, kind);
   const member = isKnown ? MEMBERS[kind] : undefined;
   const isWhole = isKnown && (member === undefined || typeof (line as Record<string, unknown>)[member] === 'object');
   if (isWhole) return line as ExportedLine;
-  throw invalidArgument(`Line ${number} is no line of an export of sessions.`);
+  throw invalidArgument(`Line ${number} is not a line of an export of sessions.`);
 }
 
 /** Whether a text without a line end is the beginning of a line. */
@@ -87,14 +87,14 @@ function isCut(text: string): boolean {
   }
 }
 
-/** The lines of a text that arrives in pieces. A line is whole when its end has arrived. */
+/** The lines of a text that arrives in chunks. A line is whole when its end has arrived. */
 async function* linesIn(
-  pieces: AsyncIterable<string | Uint8Array>,
+  chunks: AsyncIterable<string | Uint8Array>,
 ): AsyncGenerator<{ text: string; isWhole: boolean }> {
   const decoder = new TextDecoder();
   let open: string[] = [];
-  for await (const piece of pieces) {
-    const [first = '', ...rest] = (typeof piece === 'string' ? piece : decoder.decode(piece, { stream: true })).split(
+  for await (const chunk of chunks) {
+    const [first = '', ...rest] = (typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true })).split(
       '\n',
     );
     open.push(first);
@@ -110,16 +110,16 @@ async function* linesIn(
 /** The session that is being imported. */
 interface OpenSession {
   readonly summary: SessionSummary;
-  /** Its snapshots in the store when the import came to it, in the order of their first saves. */
+  /** Its snapshots in the store before its import, in the order of their first saves. */
   readonly there: readonly SnapshotMetadata[];
-  /** Written once its snapshots are. */
+  /** Written after its snapshots. */
   readonly records: RecordLine['record'][];
   /** Snapshots of it in the export so far. */
   count: number;
   isDiverged: boolean;
 }
 
-/** Takes the lines of an export, one after the other. */
+/** Imports the lines of an export, one after the other. */
 class Import {
   readonly #target: CopyTarget<unknown>;
   #session: OpenSession | undefined;
@@ -134,7 +134,7 @@ class Import {
       const there = await this.#target.snapshotsOf(line.session.sessionId);
       this.#session = { summary: line.session, there, records: [], count: 0, isDiverged: false };
     } else if (line.kind === 'scope') await this.#target.addScope(line.scope, line.values);
-    // A session store keeps no memories.
+    // Memories are skipped: a session store does not keep them.
     else if (line.kind === 'record' || line.kind === 'snapshot') {
       const { sessionId } = line.kind === 'record' ? line : line.snapshot;
       const session = this.#session;

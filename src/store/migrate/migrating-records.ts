@@ -11,13 +11,13 @@ import {
 } from '../contract.ts';
 import { byKindAndKey, checkRecordWrite, recordChanged, recordKey, snapshotGone } from '../records/session-records.ts';
 
-/** The two stores of a migration. Records of `from` are read where it keeps some. */
+/** The two stores of a migration. Records of `from` are read if it keeps records. */
 export interface RecordStores<S> {
   readonly from: SessionStore<S>;
   readonly to: SnapshotStore<S> & RecordStore;
 }
 
-/** The records of both; a record that is in both is the one of `to`. */
+/** The records of both stores; of a record in both, the one of `to`. */
 export async function readFromBoth<S>(
   { from, to }: RecordStores<S>,
   options: ReadRecordsOptions,
@@ -42,7 +42,7 @@ export async function writeThrough<S>(
   const { ifSnapshot: _, ...unbound } = write;
   const revision = await to.writeRecord(unbound);
   if (await hasSnapshot(from, options)) return removeFrom(from, options, revision);
-  // The session was deleted in the meantime: nothing of it may stay.
+  // The session was deleted in the meantime, so its records must not stay.
   if (revision !== null) await to.writeRecord({ ...unbound, value: undefined, expectedRevision: revision });
   throw snapshotGone({ sessionId, ifSnapshot });
 }

@@ -41,30 +41,30 @@ import { readFromBoth, writeThrough, type RecordStores } from './migrating-recor
 export interface MigratingStoreOptions<S = unknown> {
   /** The store that the application used until now, Genkit's or any other. It is read; only `deleteSession`, `prune` and the removal of a session record change it. */
   readonly from: SessionStore<S>;
-  /** The store that everything new goes to. */
+  /** The store for all new data. */
   readonly to: SnapshotStore<S>;
 }
 
 /**
- * A store for the time of a move: it reads `to` first and falls back to `from`, and saves to `to` only. A session of `from` goes on in `to`:
- * its next snapshot keeps its `parentId`, so the history before it is still read from `from`. Going back to the old version of the application
- * finds `from` as it was; the turns that were added in `to` are not in it.
+ * A store for a migration: it reads `to` first and falls back to `from`, and saves only to `to`. A session of `from` continues in `to`:
+ * its next snapshot keeps its `parentId`, so the history before it is still read from `from`. The old version of the application
+ * finds `from` unchanged, without the turns that were added in `to`.
  *
- * - An `expectedLeafId` that lies in `from` counts as none in `to`.
- * - A save of a snapshot that only `from` has is made in `to`, from the content that `from` has. It must be its session's latest leaf there,
- *   else the save is refused with `FAILED_PRECONDITION`.
- * - Lists show the sessions of both where `from` can list; a session that is in both is shown as `to` has it.
- * - `deleteSession` and `prune` work on both. Where `from` can't delete and has the session, the call deletes it in `to` and then fails with
+ * - An `expectedLeafId` that is in `from` counts as `null` in `to`.
+ * - A save of a snapshot that only `from` has is made in `to`, from the content in `from`. It must be its session's latest leaf there,
+ *   otherwise the save is refused with `FAILED_PRECONDITION`.
+ * - Lists show the sessions of both stores if `from` can list; a session that is in both is shown as in `to`.
+ * - `deleteSession` and `prune` work on both stores. If `from` can't delete and has the session, the call deletes it in `to` and then fails with
  *   `FAILED_PRECONDITION`.
  * - `deleteSession` with an `expectedLeafId` first compares the leaf, then deletes in both stores: a turn that is saved in between is lost.
  * - Records of users and apps are those of `to`.
- * - Session records are those of both where `from` keeps some; a record that is in both is the one of `to`. The removal of a record works on
- *   both. A record that is written while its session is in `from` alone is an orphan in `to`: `prune` removes it after an hour, unless the
- *   session has gone on by then.
+ * - Session records are those of both stores if `from` keeps records; a record that is in both is read from `to`. The removal of a record works on
+ *   both. A record that is written while its session is only in `from` is an orphan in `to`: `prune` removes it after an hour, unless the
+ *   session has continued by then.
  *
  * `close()` closes both stores.
  *
- * @throws `INVALID_ARGUMENT` when one of the two is no store.
+ * @throws `INVALID_ARGUMENT` when one of the two is not a store.
  *
  * @example
  * const store = migratingStore({ from: oldStore, to: new FileSessionStore('.data/sessions') });
@@ -143,7 +143,7 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
     options?: SessionStoreOptions,
   ): () => void {
     let endOld: (() => void) | undefined;
-    // What `to` has of the snapshot is newer than anything `from` has.
+    // A snapshot in `to` is newer than the one in `from`.
     const endNew = this.#to.onSnapshotStateChange(
       snapshotId,
       (snapshot) => {
@@ -170,7 +170,7 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
   async listSessions(options: ListSessionsOptions = {}): Promise<Page<SessionSummary>> {
     const isInTo = async ({ sessionId }: SessionSummary): Promise<boolean> =>
       (await this.#to.getSnapshotMetadata({ sessionId, context: options.context })) !== undefined;
-    // A store that knows no owners has no session of this one.
+    // A store without owners has no sessions of this owner.
     const canList = this.#oldCan.list && (options.ownerId === undefined || this.#oldCan.details);
     const second = canList ? (part: typeof options) => this.#old.listSessions(part) : undefined;
     return bothPages(options, [(part) => this.#to.listSessions(part), second && hiding(second, isInTo)]);
@@ -195,7 +195,7 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
     if (!canDelete && (await this.#from.getSnapshot(options))) {
       throw failedPrecondition(
         `Session ${quote(options.sessionId)} is deleted in the store that migratingStore writes to, but the one it reads from can't delete. ` +
-          `Remove it there with that store's own means.`,
+          `Remove it in that store by other means.`,
       );
     }
     return { snapshots: old.snapshots + snapshots, shards: old.shards + shards };
@@ -236,7 +236,7 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
     return writeThrough(this.#recordStores(), options);
   }
 
-  /** Looks at both stores, as far as they can check themselves. */
+  /** Checks both stores, as far as they have checks. */
   async check(options?: CheckOptions): Promise<CheckResult> {
     const result: CheckResult = { sessions: 0, snapshots: 0, records: 0, scopes: 0, findings: [] };
     for (const store of [this.#to, this.#from]) {
@@ -255,12 +255,12 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
 
   #scopeStore(): ScopeStore {
     if (keepsScopes(this.#to)) return this.#to;
-    throw failedPrecondition('The store that migratingStore writes to keeps no records of users and apps.');
+    throw failedPrecondition('The store that migratingStore writes to does not keep records of users and apps.');
   }
 
   #recordStores(): RecordStores<S> {
     if (keepsRecords(this.#to)) return { from: this.#from, to: this.#to };
-    throw failedPrecondition('The store that migratingStore writes to keeps no session records.');
+    throw failedPrecondition('The store that migratingStore writes to does not keep session records.');
   }
 
   async #oldMetadata(lookup: SnapshotLookup): Promise<SnapshotMetadata | undefined> {
@@ -283,7 +283,7 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
     const leaf = await this.getSnapshotMetadata({ sessionId, context });
     if (leaf?.snapshotId === snapshotId) return old;
     throw failedPrecondition(
-      `Snapshot ${quote(snapshotId)} is in the store that migratingStore reads from, and its session went on from there, so it can't be ` +
+      `Snapshot ${quote(snapshotId)} is in the store that migratingStore reads from, and its session continued after it, so it can't be ` +
         `rewritten. Move the session with copySessions first.`,
     );
   }
@@ -326,7 +326,7 @@ function hiding<O extends PageOptions, T>(list: List<O, T>, isHidden: (item: T) 
   };
 }
 
-/** A position in two lists that are read one after the other: which of the two, and its own cursor, empty for the beginning. */
+/** A position in two lists that are read one after the other: which of the two, and its cursor, empty for the beginning. */
 type Place = readonly [list: number, cursor: string];
 
 /** Two lists, one after the other; a page never holds items of both. */

@@ -14,22 +14,22 @@ import {
 import { snapshotsOf } from '../list/items-of.ts';
 
 /**
- * One line of an export or an archive, told apart by `kind`. A session's line comes before those of its records and of its snapshots, which are
+ * One line of an export or an archive, distinguished by `kind`. A session's line comes before those of its records and of its snapshots, which are
  * in the order of their first saves.
  */
 export type ExportedLine = SessionLine | RecordLine | SnapshotLine | ScopeLine | MemoryLine | UnreadableLine | EndLine;
 
 /** A session. */
 export interface SessionLine {
-  /** Tells the lines apart. */
+  /** The kind of the line. */
   readonly kind: 'session';
-  /** What the list says of it. */
+  /** Its entry in the session list. */
   readonly session: SessionSummary;
 }
 
 /** A session record. */
 export interface RecordLine {
-  /** Tells the lines apart. */
+  /** The kind of the line. */
   readonly kind: 'record';
   /** Its session. */
   readonly sessionId: string;
@@ -39,7 +39,7 @@ export interface RecordLine {
 
 /** A snapshot of a session. */
 export interface SnapshotLine {
-  /** Tells the lines apart. */
+  /** The kind of the line. */
   readonly kind: 'snapshot';
   /** The snapshot with its whole state. */
   readonly snapshot: SessionSnapshot;
@@ -47,7 +47,7 @@ export interface SnapshotLine {
 
 /** The user's record of an app. */
 export interface ScopeLine {
-  /** Tells the lines apart. */
+  /** The kind of the line. */
   readonly kind: 'scope';
   /** Names the record. */
   readonly scope: ScopeId;
@@ -55,21 +55,21 @@ export interface ScopeLine {
   readonly values: ScopeRecord;
 }
 
-/** What is remembered of the user. */
+/** A memory of the user. */
 export interface MemoryLine {
-  /** Tells the lines apart. */
+  /** The kind of the line. */
   readonly kind: 'memory';
   /** A line of the memory manager's own export. */
   readonly line: object;
 }
 
-/** What `exportUser` could not read: of the user, or of an unknown owner. */
+/** Data of the user, or of an unknown owner, that `exportUser` could not read. */
 export interface UnreadableLine extends Unreadable {
-  /** Tells the lines apart. */
+  /** The kind of the line. */
   readonly kind: 'unreadable';
-  /** The snapshot of the session. Missing: its records, or nothing of it can be read. */
+  /** The unreadable snapshot of the session. Missing: its records or its whole data can't be read. */
   readonly snapshotId?: string;
-  /** Why, in a sentence, where that is known. */
+  /** The reason, if it is known. */
   readonly problem?: string;
 }
 
@@ -81,7 +81,7 @@ export function unreadableLine(error: unknown, found: Omit<UnreadableLine, 'kind
 
 /** The last line: a file without it was cut off. */
 export interface EndLine extends ExportCounts {
-  /** Tells the lines apart. */
+  /** The kind of the line. */
   readonly kind: 'end';
 }
 
@@ -95,16 +95,16 @@ export interface ExportCounts {
   records: number;
   /** Records of users. */
   scopes: number;
-  /** Lines of what is remembered. Missing when there are none. */
+  /** Lines with memories. Missing when there are none. */
   memories?: number;
-  /** Lines of what could not be read. Missing when there are none. */
+  /** Lines about unreadable data. Missing when there are none. */
   unreadable?: number;
 }
 
 /**
  * A session with its records and its snapshots.
  *
- * @param options.skipsUnreadable What can't be read gets a line that says so. Default: it throws.
+ * @param options.skipsUnreadable Whether unreadable data gets a line that reports it. Default: it throws.
  */
 export async function* linesOfSession(
   store: SnapshotStore,

@@ -7,8 +7,8 @@ import { InMemoryMemoryTenant } from './memory-tenant.ts';
 /** Options of {@link InMemoryMemoryStore}. */
 export interface InMemoryMemoryStoreOptions {
   /**
-   * Names the caller's tenant; callers see what was saved under their own prefix only. The session stores of the agents need the same tenants,
-   * or smaller ones: the sessions of a tenant are learned from into the memories of one. Default: one tenant for all.
+   * Names the caller's tenant; callers see only the data of their own tenant. The session stores of the agents need the same tenants,
+   * or smaller ones: all sessions of a tenant must belong to one tenant of memories. Default: one tenant for all.
    */
   pathPrefix?: SnapshotPathPrefix;
 }
@@ -16,7 +16,7 @@ export interface InMemoryMemoryStoreOptions {
 const CAPABILITIES: Readonly<MemoryStoreCapabilities> = Object.freeze({ shared: false, vectorDimensions: 4096 });
 
 /**
- * Keeps memories in the memory of this process; they end with it, or with `close()`. For tests and development. What a method hands out is
+ * Keeps memories in the memory of this process, until it ends or `close()` is called. For tests and development. Results of methods are
  * frozen.
  *
  * @example

@@ -33,7 +33,7 @@ interface Scope {
   isErased: boolean;
 }
 
-/** One tenant. Nothing is awaited between a read and a write, which makes them one step for every other caller in the process. */
+/** One tenant. A read and its write are synchronous, so they are atomic for all other callers in the process. */
 export class InMemoryMemoryTenant implements MemoryTenant {
   readonly #scopes = new Map<string, Scope>();
   readonly #jobs = new JobQueue();
@@ -133,7 +133,7 @@ export class InMemoryMemoryTenant implements MemoryTenant {
     return { ...counts, notes, jobs };
   }
 
-  /** The scope; one that was never written to is not kept. */
+  /** The scope; a scope that was never written is not kept. */
   #read(key: string): Scope {
     const known = this.#scopes.get(key);
     return known ?? { memories: new ScopeMemories(memoryScopeOfKey(key)), notes: new Map(), isErased: false };
