@@ -1,4 +1,4 @@
-/** Sessions that agents made: what the model saw, runs in the background, another try from a snapshot. */
+/** Sessions of agents: the model's input, background runs, and new turns from a snapshot. */
 import { defineAgent, genkit, InMemorySessionStore, type AgentConfig, type SessionSnapshotInput } from 'genkitx-agents';
 import { contextWindow, lastTurns, summarize } from 'genkitx-agents/context';
 import { afterEach, describe, expect, it, vi } from 'vitest';
@@ -28,7 +28,7 @@ async function setUp(config: Partial<AgentConfig> = {}) {
 const textsOf = (messages: readonly { content: readonly { text?: string }[] }[]) =>
   messages.map(({ content }) => content.map(({ text }) => text).join(''));
 
-/** What the page shows of a turn: the messages that were sent. */
+/** The sent messages of a turn that the page shows. */
 async function sentIn(visitor: Visitor, snapshotId: string): Promise<{ seen: SeenView; texts: string[] }> {
   const seen = await visitor.get('seen', { snapshotId });
   const { messages } = await visitor.get('snapshot', { snapshotId });
@@ -36,8 +36,8 @@ async function sentIn(visitor: Visitor, snapshotId: string): Promise<{ seen: See
   return { seen, texts: textsOf(sent.flatMap(({ from, to }) => messages.slice(from, to))) };
 }
 
-describe('what the model saw', () => {
-  it('of a turn is what it was sent, without what was dropped', async () => {
+describe('the input of the model', () => {
+  it('of a turn is the sent messages, without the dropped ones', async () => {
     const { agent, scripted, visitor } = await setUp({
       context: contextWindow({ history: [lastTurns(2, { step: 1 })] }),
     });
@@ -49,7 +49,7 @@ describe('what the model saw', () => {
       { from: 8, to: 12, as: 'sent' },
       { from: 12, to: 14, as: 'turn' },
     ]);
-    // The reply is of the turn, and was not sent.
+    // The reply belongs to the turn, and was not sent.
     expect(texts.slice(0, -1)).toEqual(textsOf(scripted.requests.at(-1)!.messages));
     expect(seen.report).toMatchObject({ calls: 1, sections: { history: { items: 4 } } });
     expect((await visitor.get('tree', { sessionId: chat.sessionId! })).nodes.at(-1)).toMatchObject({
@@ -58,7 +58,7 @@ describe('what the model saw', () => {
     });
   });
 
-  it('has the summary in force, in its words, and what it covers', async () => {
+  it('has the text of the current summary, and the range that it covers', async () => {
     const summarizer = async () => 'They talked about parcels.';
     const history = [summarize({ everyTurns: 2, overlapTurns: 0, summarizer }), lastTurns(2, { step: 1 })];
     const { agent, scripted, visitor } = await setUp({ context: contextWindow({ history }) });

@@ -1,4 +1,4 @@
-/** Who is let in: what a browser, another page, another server of this machine and a program may do without being asked. */
+/** Access: requests of a browser, of other pages, of other servers on this machine and of programs. */
 import type { RequestListener } from 'node:http';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -59,7 +59,7 @@ const json = (body: unknown, headers: Record<string, string> = {}): RawRequest =
 });
 
 describe('the token', () => {
-  it('becomes a cookie that scripts and other sites do not get, and works for reloads', async () => {
+  it('is exchanged for a cookie that scripts and other sites do not get, and that works for reloads', async () => {
     const { address, origin } = await started();
     const { pathname, search } = new URL(address());
     const first = await send(origin, `${pathname}${search}`);
@@ -79,7 +79,7 @@ describe('the token', () => {
     expect(again.headers['set-cookie']).toBeUndefined();
   });
 
-  it('is used up by a browser that has a cookie already', async () => {
+  it('is also invalidated by a browser that has a cookie', async () => {
     const { address, visitor } = await started();
     const { pathname, search } = new URL(address());
     expect((await visitor.raw(search)).status).not.toBe(401);
@@ -97,11 +97,11 @@ describe('the token', () => {
     expect((await send(origin, `/api/sessions?token=${token}`)).status).toBe(401);
     expect((await send(origin, '/', { headers: { authorization: `Bearer ${token}` } })).status).toBe(401);
     expect((await send(origin, `/?token=${token}`, json({ token }))).status).toBe(401);
-    // None of these used it up.
+    // None of these invalidated it.
     expect(cookieOf(await send(origin, `/?token=${token}`))).not.toBe('');
   });
 
-  it('is asked for by every address, whatever the method, and the answer names no session', async () => {
+  it('is required by every address and method, and the refusal names no session', async () => {
     const { origin } = await started();
     const paths = ['', 'index.html', 'assets/x.js', 'nowhere', ...[...READS, ...WRITES].map((name) => `api/${name}`)];
     for (const path of paths) {
@@ -113,7 +113,7 @@ describe('the token', () => {
     }
   });
 
-  it('goes to onAddress when a browser without a cookie asks for the page', async () => {
+  it('goes to onAddress when a browser without a cookie requests the page', async () => {
     const addresses: string[] = [];
     const { origin } = await started({ onAddress: (address) => addresses.push(address) });
     expect((await send(origin, '/')).status).toBe(401);
@@ -130,7 +130,7 @@ describe('the cookie', () => {
     expect((await send(one.origin, '/api/sessions', asOther)).status).toBe(401);
     const both = { headers: { cookie: `${other.visitor.cookie}; ${one.visitor.cookie}` } };
     expect((await send(one.origin, '/api/sessions', both)).status).toBe(200);
-    // The name of the one with the value of the other.
+    // The name of one cookie with the value of the other.
     const [name] = one.visitor.cookie.split('=');
     const mixed = { headers: { cookie: `${name}=${other.visitor.cookie.split('=')[1]}` } };
     expect((await send(one.origin, '/api/sessions', mixed)).status).toBe(401);
@@ -181,7 +181,7 @@ describe('other pages', () => {
     expect((await visitor.raw('', { headers: linked })).status).not.toBe(403);
   });
 
-  it('get no permission to read', async () => {
+  it('get no CORS permission', async () => {
     const { visitor } = await started();
     for (const path of ['', 'api/sessions', 'api/nothing']) {
       const { headers } = await visitor.raw(path);
@@ -190,7 +190,7 @@ describe('other pages', () => {
     }
   });
 
-  it('are let in under a name of hosts', async () => {
+  it('are allowed under a name of hosts', async () => {
     const { visitor } = await started({ hosts: ['dev.internal'] });
     expect((await visitor.raw('api/sessions', { headers: { host: 'dev.internal:8080' } })).status).toBe(200);
   });
@@ -219,7 +219,7 @@ describe('every answer', () => {
 });
 
 describe('files', () => {
-  it('are those of the page and no others', async () => {
+  it('are only those of the page', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-page-'));
     ends.push(async () => rmSync(folder, { recursive: true }));
     mkdirSync(join(folder, 'assets'));
@@ -238,7 +238,7 @@ describe('files', () => {
     expect(page.get('index.html')).toMatchObject({ isHashed: false });
   });
 
-  it('outside the page can not be reached', async () => {
+  it('outside the page can’t be requested', async () => {
     const { visitor } = await started();
     const tries = [
       '../package.json',
@@ -265,7 +265,7 @@ describe('files', () => {
 });
 
 describe('methods', () => {
-  it('are not confused: reads answer GET only, writes POST only', async () => {
+  it('are checked: reads answer only GET, writes only POST', async () => {
     const { visitor } = await started();
     for (const name of READS) {
       for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'HEAD']) {
@@ -286,7 +286,7 @@ describe('methods', () => {
 });
 
 describe('writes', () => {
-  it('are no forms, no longer than 1 MiB, and JSON objects', async () => {
+  it('must be JSON objects of at most 1 MiB, not forms', async () => {
     const { visitor } = await started();
     const form = { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{"sessionId":"s","confirm":"s"}' };
     expect((await visitor.raw('api/delete-session', form)).status).toBe(415);
@@ -308,7 +308,7 @@ describe('writes', () => {
     expect(await store.getSnapshot({ snapshotId: 'snap' })).toBeUndefined();
   });
 
-  it('are all refused with readOnly, before they are looked at', async () => {
+  it('are all refused with readOnly, before their parameters are read', async () => {
     const { visitor } = await started({ readOnly: true });
     for (const name of WRITES) {
       const { status, text } = await visitor.raw(`api/${name}`, json({ sessionId: 's', confirm: 's' }));
@@ -321,7 +321,7 @@ describe('writes', () => {
 });
 
 describe('in production', () => {
-  it('everything is 404, the right token and cookie included, unless NODE_ENV is overridden', async () => {
+  it('every answer is 404, even with a valid token and cookie, unless NODE_ENV is overridden', async () => {
     const inspect = inspector({ store, nodeEnv: 'production' });
     const running = await listen(nodeListener(inspect));
     ends.push(running.stop);
@@ -339,7 +339,7 @@ describe('in production', () => {
   });
 });
 
-describe('mounted in a server of its own', () => {
+describe('mounted in another server', () => {
   const agentIn = (ai: ReturnType<typeof genkit>) =>
     defineCustomAgent(ai, { name: 'echo' }, async (session) => {
       await session.run(async () => session.addMessages([{ role: 'model', content: [{ text: 'yes' }] }]));
@@ -371,13 +371,13 @@ describe('mounted in a server of its own', () => {
     expect(info.agents).toEqual(['echo']);
     const forked = await visitor.post('fork', { agent: 'echo', snapshotId: 'snap', text: 'again?' });
     expect(await store.getSnapshot({ snapshotId: forked.snapshotId! })).toMatchObject({ parentId: 'snap' });
-    // The agents beside it answer as before.
+    // The agents next to it still answer.
     const run = await send(running.url, '/api/echo', json({ data: { message: { role: 'user', content: [] } } }));
     expect(run.status).toBe(200);
     expect((await send(running.url, '/api/inspector')).status).toBe(404);
   });
 
-  it('in production answers 404 beside agents that work', async () => {
+  it('in production answers 404, while the agents work', async () => {
     const inspectorOptions = { path: '/inspect', nodeEnv: 'production' };
     const ai = genkit({ plugins: [agentRuntime({ store, inspector: inspectorOptions })] });
     const running = await listen(nodeListener(agentHandler([agentIn(ai)], { anonymous: true })));
@@ -399,7 +399,7 @@ describe('mounted in a server of its own', () => {
     expect(headers['set-cookie']![0]).toContain('Path=/inspect/;');
   });
 
-  it('is refused without a store, or with what is no path', () => {
+  it('is refused without a store, or with an invalid path', () => {
     expect(() => agentRuntime({ inspector: { path: '/inspect' } })).toThrow('give a store');
     expect(() => agentRuntime({ store, inspector: { path: 'inspect' } })).toThrow("such as '/inspect'");
     expect(() => inspector({ store, readonly: true } as never)).toThrow('readOnly');

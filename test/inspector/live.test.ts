@@ -1,4 +1,4 @@
-/** What the page hears without asking, and what that costs the store. */
+/** Live events for the page, and their cost in requests of the store. */
 import { InMemorySessionStore, type SnapshotStore } from 'genkitx-agents';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { counting } from './support/counting.ts';
@@ -29,7 +29,7 @@ function listen(asks: object): Listener {
   return listener;
 }
 
-/** Resolves after so many further looks at the store. */
+/** Resolves after this many further polls of the store. */
 async function looked(method: string, times: number): Promise<void> {
   const until = calls.filter((call) => call === method).length + times;
   await expect
@@ -45,7 +45,7 @@ async function addTurn(parentId: string, i: number): Promise<string> {
 }
 
 describe('a session', () => {
-  it('shows each new turn with its messages, by the one request that found it', async () => {
+  it('shows each new turn with its messages, with the one request that found it', async () => {
     const ids = await saveTurns(store, 's', 3);
     let leafId = ids.at(-1)!;
     const listener = listen({ sessionId: 's', leafId, follow: true });
@@ -60,11 +60,11 @@ describe('a session', () => {
       expect(view.messages).toEqual([message(`${i}?`), message(`${i}!`, 'model')]);
       expect(view.node.snapshotId).toBe(leafId);
     }
-    // Beside the saves and reads of this test there were looks only, and no look took a second request.
+    // Besides the saves and reads of this test there were only polls, and no poll took a second request.
     expect(new Set(calls)).toEqual(new Set(['saveSnapshot', 'getSnapshot']));
   });
 
-  it('costs one request a look, also where nothing happens, and none when no page listens', async () => {
+  it('costs one request for each poll, even without changes, and none when no page listens', async () => {
     const ids = await saveTurns(store, 's', 3);
     const listener = listen({ sessionId: 's', leafId: ids[2] });
     await looked('getSnapshotMetadata', 5);
@@ -74,7 +74,7 @@ describe('a session', () => {
     await looked('getSnapshotMetadata', 2);
     expect(new Set(calls)).toEqual(new Set(['getSnapshot', 'saveSnapshot', 'getSnapshotMetadata']));
     listener.stop();
-    // The next listener is the only one that the store is asked for.
+    // Only the next listener makes requests.
     const other = listen({});
     await looked('listSessions', 3);
     calls.length = 0;
@@ -83,7 +83,7 @@ describe('a session', () => {
     other.stop();
   });
 
-  it('shows turns that came between two looks, branches, and what ended in the background', async () => {
+  it('shows turns that came between two polls, branches, and ended background runs', async () => {
     const ids = await saveTurns(store, 's', 3);
     const running = { status: 'pending' as const, heartbeatAt: new Date().toISOString(), parentId: ids[0]! };
     await store.saveSnapshot('runs', () => turn('s', running));
@@ -92,7 +92,7 @@ describe('a session', () => {
     await looked('getSnapshotMetadata', 2);
     await store.saveSnapshot('runs', (current) => ({ ...current!, status: 'completed' }));
     expect((await listener.next('nodes')).nodes).toMatchObject([{ snapshotId: 'runs', status: 'completed' }]);
-    // A branch from far back.
+    // A branch from an early turn.
     await store.saveSnapshot('branch', () => turn('s', { parentId: ids[0]! }));
     expect((await listener.next('nodes')).nodes.map(({ snapshotId }) => snapshotId)).toContain('branch');
     // A running leaf, and its end.
@@ -104,7 +104,7 @@ describe('a session', () => {
     await listener.next('gone');
   });
 
-  it('shows a page that was away all turns that it missed', async () => {
+  it('sends a page that was disconnected all turns that it missed', async () => {
     const ids = await saveTurns(store, 's', 3);
     let leafId = ids[2]!;
     const missed: string[] = [];
@@ -113,7 +113,7 @@ describe('a session', () => {
     expect(nodes.map(({ snapshotId }) => snapshotId)).toEqual(missed);
   });
 
-  it('of a store that refuses lookups of sessions with branches is looked at by its list', async () => {
+  it('of a store that refuses lookups of sessions with branches is read by its list', async () => {
     const strict = counting(new InMemorySessionStore({ rejectBranchingSessions: true }) as SnapshotStore);
     await close();
     ({ visitor, close } = await open({ store: strict.store, pollIntervalMs: 50 }));
@@ -128,11 +128,11 @@ describe('a session', () => {
 });
 
 describe('the list', () => {
-  it('shows sessions that were written, and tells of looks that failed', async () => {
+  it('shows sessions that were written, and reports failed polls', async () => {
     await saveTurns(store, 'a', 1);
     await saveTurns(store, 'b', 1);
     const listener = listen({});
-    // The first look sends all, so that nothing is missed that was saved after the page read its list.
+    // The first poll sends all, so that no save after the page's read of the list is missed.
     expect((await listener.next('sessions')).items).toMatchObject([{ sessionId: 'b' }, { sessionId: 'a' }]);
     await saveTurns(store, 'c', 1);
     expect((await listener.next('sessions')).items).toMatchObject([{ sessionId: 'c', snapshotCount: 1 }]);

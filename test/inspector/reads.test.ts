@@ -1,4 +1,4 @@
-/** What the page reads, over real HTTP and real stores, and how many requests of the store that takes. */
+/** The page's reads, over real HTTP and real stores, and their number of requests of the store. */
 import { FileSessionStore, InMemorySessionStore, type SnapshotStore } from 'genkitx-agents';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ChangesPage } from '../../src/inspector/api.ts';
@@ -56,7 +56,7 @@ describe.each(STORES)('sessions %s', (_, newStore) => {
     expect(second.nextCursor).toBeUndefined();
   });
 
-  it('of a dead background run are expired in the list and by the filter, as on their own page', async () => {
+  it('of a dead background run are expired in the list, in the filter and on their own page', async () => {
     const store = newStore();
     ends.push(() => store.close());
     const run = (heartbeatAt: string) => ({ status: 'pending' as const, heartbeatAt });
@@ -128,12 +128,12 @@ describe.each(STORES)('sessions %s', (_, newStore) => {
 });
 
 describe('a session of 1,000 turns', () => {
-  it('takes at most 5 requests of the store to be seen first', async () => {
+  it('takes at most 5 requests of the store to appear', async () => {
     const { store, calls } = counting(new InMemorySessionStore());
     await saveTurns(store, 's', 1000);
     const visitor = await visit({ store });
     calls.length = 0;
-    // What the page does: the list, the tree, the newest snapshot, what the model saw of it.
+    // The requests of the page: the list, the tree, the newest snapshot, and its model input.
     const { items } = await visitor.get('start', {});
     const { nodes, nextCursor } = await visitor.get('tree', { sessionId: 's' });
     const view = await visitor.get('snapshot', { snapshotId: items[0]!.leafId });
@@ -147,7 +147,7 @@ describe('a session of 1,000 turns', () => {
 });
 
 describe('a session of 10,000 snapshots', () => {
-  it('is one answer, of 10 requests of the store; or pages, which together are the same', async () => {
+  it('is one answer, of 10 requests of the store, or the same in pages', async () => {
     const { store, calls } = counting(new InMemorySessionStore());
     await saveTurns(store, 's', 10_000, { isSmall: true, branchEvery: 50 });
     const visitor = await visit({ store });
@@ -169,8 +169,8 @@ describe('a session of 10,000 snapshots', () => {
   });
 });
 
-describe('what is wrong', () => {
-  it('is told by status and text: missing snapshots, impossible parameters, stores that can not list', async () => {
+describe('an error', () => {
+  it('has a status and a text: missing snapshots, invalid parameters, stores that can’t list', async () => {
     const own = new InMemorySessionStore();
     const visitor = await visit({ store: own });
     await expect(visitor.get('snapshot', { snapshotId: 'x' })).rejects.toMatchObject({
@@ -193,7 +193,7 @@ describe('what is wrong', () => {
     await expect(limited.get('sessions', {})).rejects.toThrow('migratingStore');
   });
 
-  it('in the store is shown with its own words: the page is a developer’s', async () => {
+  it('of the store is shown with its own message, because the page is for developers', async () => {
     const store = new InMemorySessionStore();
     store.listSessions = () => Promise.reject(new Error('disk /dev/sda1 is gone'));
     const visitor = await visit({ store });
@@ -205,7 +205,7 @@ describe('what is wrong', () => {
 });
 
 describe('tenants', () => {
-  it('are named by the page where the context is a function, and by nothing else', async () => {
+  it('are chosen by the page only if the context is a function', async () => {
     const store = new InMemorySessionStore({
       snapshotPathPrefix: (options) => String((options as { context?: { tenant?: string } }).context?.tenant),
     });
@@ -220,7 +220,7 @@ describe('tenants', () => {
     expect((await one.get('sessions', { tenant: 'two' })).items).toMatchObject([{ sessionId: 'of one' }]);
   });
 
-  it('have to be named for a store that refuses calls without one: the page opens nevertheless, to take the name', async () => {
+  it('must be named for a store that refuses calls without one: the page still opens, to ask for the name', async () => {
     const store = new InMemorySessionStore({
       snapshotPathPrefix: (options) => (options as { context: { tenant?: string } }).context.tenant as string,
     });

@@ -1,4 +1,4 @@
-/** Copies a file store to another, and is killed while it does. */
+/** Copies a file store to another. The test kills it meanwhile. */
 import { FileSessionStore } from '../../stores/file/file-session-store.ts';
 import { copySessions } from '../../src/store/migrate/copy-sessions.ts';
 import { mortalFileSystem } from '../stores/file/processes/support/mortal-file-system.ts';

@@ -28,7 +28,7 @@ async function textOf(lines: AsyncIterable<string>): Promise<string> {
   return text;
 }
 
-/** The text as bytes, cut where characters and lines are not. */
+/** The text as bytes in chunks, cut inside characters and lines. */
 async function* bytesOf(text: string, size = 7): AsyncGenerator<Uint8Array> {
   const bytes = new TextEncoder().encode(text);
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
@@ -51,7 +51,7 @@ describe('exportSessions and importSessions', () => {
     await store.close();
   });
 
-  it('go on where an import was interrupted, and leave what went on since as it is', async () => {
+  it('continue an interrupted import, and keep sessions that continued since', async () => {
     const text = await textOf(exportSessions(await filled()));
     const store = new InMemorySessionStore();
     const cut = text.slice(0, text.indexOf('"b2"'));
@@ -66,7 +66,7 @@ describe('exportSessions and importSessions', () => {
     ]);
   });
 
-  it('report a session that holds other snapshots, and write nothing more of it', async () => {
+  it('report a session with other snapshots, and do not write more of it', async () => {
     const store = new InMemorySessionStore();
     await store.saveSnapshot('other', () => ({ sessionId: 'a', createdAt, status: 'completed' }));
     const result = await importSessions(store, bytesOf(await textOf(exportSessions(await filled()))));
@@ -75,7 +75,7 @@ describe('exportSessions and importSessions', () => {
     expect(await store.readRecords({ sessionId: 'a' })).toEqual([]);
   });
 
-  it('take single sessions, and say which is not there', async () => {
+  it('take single sessions, and report a missing one', async () => {
     const store = await filled();
     const lines = (await textOf(exportSessions(store, { sessionIds: ['b'] }))).trim().split('\n');
     expect(lines.map((line) => (JSON.parse(line) as { kind: string }).kind)).toEqual([

@@ -40,7 +40,7 @@ async function fill(store: FileSessionStore): Promise<void> {
   }
 }
 
-/** All that a store has: sessions in their order, each with its snapshots in their order, and its records. */
+/** The data of a store: sessions in their order, each with its snapshots in their order, and its records. */
 async function contentOf(store: SnapshotStore & FileSessionStore): Promise<unknown> {
   const sessions: unknown[] = [];
   for await (const session of itemsOf((page) => store.listSessions(page), { limit: 1000 })) {

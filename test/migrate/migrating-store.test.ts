@@ -76,7 +76,7 @@ for (const [name, makeFrom] of Object.entries({
 }
 
 describe('migratingStore', () => {
-  it('continues a conversation that Genkit’s own store began, and leaves every byte of that store as it was', async () => {
+  it('continues a conversation of Genkit’s own store, and does not change a byte of that store', async () => {
     const directory = temporaryFolder();
     const from = await genkitChat(directory);
     const before = contentOf(directory);
@@ -108,7 +108,7 @@ describe('migratingStore', () => {
     expect(await store.getSnapshot({ snapshotId: 'four' })).toBeUndefined();
   });
 
-  it('takes a leaf in the old store for none in the new one, once', async () => {
+  it('treats an expected leaf in the old store as no leaf in the new one, once', async () => {
     const store = migratingStore({ from: await genkitChat(temporaryFolder()), to: new InMemorySessionStore() });
     const save = (id: string, expectedLeafId: string | null): Promise<string | null> =>
       store.saveSnapshot(id, () => turn(5, { parentId: 'three' }), { expectedLeafId });
@@ -121,7 +121,7 @@ describe('migratingStore', () => {
     await expect(save('slow', 'three')).rejects.toThrow(SessionConflictError);
   });
 
-  it('rewrites the leaf of the old store in the new one, by the rules of a rewrite, and no other', async () => {
+  it('rewrites the leaf of the old store in the new one, by the rules of a rewrite, and no other snapshot', async () => {
     const from = new GenkitMemoryStore();
     await from.saveSnapshot('run', () => turn(1, { status: 'pending' }));
     const to = new InMemorySessionStore();
@@ -160,7 +160,7 @@ describe('migratingStore', () => {
     expect((await store.listSnapshots({ sessionId: 'a' })).items).toHaveLength(1);
   });
 
-  it('deletes in both stores, and says so where the old one can’t', async () => {
+  it('deletes in both stores, and fails with a message if the old one can’t', async () => {
     const both = migratingStore({ from: new InMemorySessionStore(), to: new InMemorySessionStore() });
     await both.saveSnapshot('one', () => turn(1));
     expect(await both.deleteSession({ sessionId: 'chat' })).toEqual({ snapshots: 1, shards: 0 });
@@ -186,7 +186,7 @@ describe('migratingStore', () => {
     end();
   });
 
-  it('refuses what is no store', () => {
+  it('refuses values that are not stores', () => {
     expect(() => migratingStore({ from: {} as SessionStore, to: new InMemorySessionStore() })).toThrow('from must be');
     expect(() => migratingStore({ from: new GenkitMemoryStore(), to: new GenkitMemoryStore() as never })).toThrow(
       'capabilities',
@@ -212,7 +212,7 @@ describe('migratingStore with session records', () => {
   const read = async (store: RecordStore, keys?: string[]): Promise<unknown[]> =>
     (await store.readRecords({ ...note, ...(keys && { keys }) })).map(({ value }) => value);
 
-  it('reads those of both stores, the new one first, in one order', async () => {
+  it('reads the records of both stores, the new one first, in one order', async () => {
     const { store, from } = await records();
     await from.writeRecord({ ...note, kind: 'another', key: 'z', value: 'old z' });
     expect(await read(store)).toEqual(['new both', 'new new', 'old old']);
@@ -262,7 +262,7 @@ describe('migratingStore with session records', () => {
     }
   });
 
-  it('leaves nothing of a write for a session of the old store that is deleted meanwhile', async () => {
+  it('leaves no record of a write for a session of the old store that is deleted meanwhile', async () => {
     for (const when of ['before', 'after'] as const) {
       const { to, store } = await records();
       const sound = to.writeRecord.bind(to);
@@ -279,7 +279,7 @@ describe('migratingStore with session records', () => {
     }
   });
 
-  it('leaves nothing of a write that comes while the deletion is between the two stores', async () => {
+  it('leaves no record of a write that comes while the deletion is between the two stores', async () => {
     for (const between of ['from', 'to'] as const) {
       const stores = await records();
       const { [between]: reached, store } = stores;
@@ -294,7 +294,7 @@ describe('migratingStore with session records', () => {
     }
   });
 
-  it('writes to the new store where the old one keeps none, and says so where the new one keeps none', async () => {
+  it('writes to the new store if the old one keeps no records, and fails if the new one keeps none', async () => {
     const from = await genkitChat(temporaryFolder());
     const store = migratingStore({ from, to: new InMemorySessionStore() });
     await store.writeRecord({ ...note, key: 'a', value: 1, expectedRevision: null, ifSnapshot: 'three' });
@@ -312,7 +312,7 @@ describe('migratingStore with session records', () => {
 });
 
 describe('copySessions', () => {
-  it('moves what Genkit’s own file store wrote, whole: ids, order, leaf, branches', async () => {
+  it('moves the whole data of Genkit’s own file store: ids, order, leaf, branches', async () => {
     const directory = temporaryFolder();
     const from = await genkitChat(directory, 'tenants/ada');
     await from.saveSnapshot('alone', () => turn(1, { sessionId: 'other', state: {} }));
@@ -332,7 +332,7 @@ describe('copySessions', () => {
     expect(existsSync(join(directory, 'tenants', 'ada', 'one.json'))).toBe(true);
   });
 
-  it('goes on after an interruption, and writes nothing twice', async () => {
+  it('continues after an interruption, and writes no snapshot twice', async () => {
     const from = new InMemorySessionStore();
     for (let n = 1; n <= 30; n++) {
       const parentId = n === 1 ? {} : { parentId: `turn ${n - 1}` };
@@ -380,7 +380,7 @@ describe('copySessions', () => {
     ]);
   });
 
-  it('completes a session that went on in the new store, and reports one that went on in both', async () => {
+  it('completes a session that continued in the new store, and reports one that continued in both', async () => {
     const from = new InMemorySessionStore();
     const to = new InMemorySessionStore();
     for (const sessionId of ['one line', 'two lines']) {
@@ -395,7 +395,7 @@ describe('copySessions', () => {
     expect((await to.listSnapshots({ sessionId: 'two lines' })).items).toHaveLength(1);
   });
 
-  it('names a session that went on in the new store and has other branches in the old one, which stay there', async () => {
+  it('names a session that continued in the new store and has other branches in the old one, which stay there', async () => {
     const directory = temporaryFolder();
     const from = await genkitChat(directory);
     const to = new InMemorySessionStore();
@@ -410,7 +410,7 @@ describe('copySessions', () => {
     expect((await store.getSnapshot({ snapshotId: 'side' }))?.snapshotId).toBe('side');
   });
 
-  it('says what to do where the old store can’t list', async () => {
+  it('says what to do if the old store can’t list', async () => {
     await expect(copySessions(new GenkitMemoryStore(), new InMemorySessionStore())).rejects.toThrow(
       'listGenkitDirectory',
     );

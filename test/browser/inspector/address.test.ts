@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { InspectorInfo } from '../../../src/inspector/api.ts';
 import { pageOf } from '../../../ui/inspector/src/page.ts';
 
-/** A view as it was rendered for an address. */
+/** A view rendered for an address. */
 const rendered = (hash: string) => pageOf({} as InspectorInfo, hash);
 
 describe("the inspector's address", () => {
@@ -17,7 +17,7 @@ describe("the inspector's address", () => {
   });
   afterEach(() => vi.unstubAllGlobals());
 
-  it('keeps a link that was clicked before a search that was being typed is set', () => {
+  it('does not undo a clicked link with a search that was typed before', () => {
     location.hash = '#/';
     const list = rendered('#/');
     location.hash = '#/session/s';
@@ -25,7 +25,7 @@ describe("the inspector's address", () => {
     expect(location.hash).toBe('#/session/s');
   });
 
-  it('keeps what another part of the view has set since it was rendered', () => {
+  it('keeps values that another part of the view has set since the rendering', () => {
     location.hash = '#/session/s?tab=state';
     const session = rendered('#/session/s?tab=state');
     session.set({ tab: 'changes' });
@@ -34,7 +34,7 @@ describe("the inspector's address", () => {
     expect(location.hash).toBe('#/session/s?tab=changes&value=%2Fmessages%2F1');
   });
 
-  it('removes what is set to nothing, and pushes on request', () => {
+  it('removes empty values, and adds to the history on request', () => {
     location.hash = '#/?search=refund';
     rendered('#/?search=refund').set({ search: '' });
     expect(location.hash).toBe('#/');

@@ -1,11 +1,11 @@
-/** What the page says and does when its server does not answer, or has been started again. */
+/** The page without an answer of its server, and after a restart of the server. */
 import { InMemorySessionStore } from 'genkitx-agents';
 import { expect, it } from 'vitest';
 import { saveTurns } from '../../inspector/support/sessions.ts';
 import { describeInspector } from './setting.ts';
 
 describeInspector('the connection', (setting) => {
-  it('of a page to a server that ended is missed, and another server is told from the first', async () => {
+  it('is reported as lost after the server’s end, and as not accepted by a restarted server', async () => {
     const store = new InMemorySessionStore();
     await saveTurns(store, 's', 2);
     const addresses: string[] = [];
@@ -22,7 +22,7 @@ describeInspector('the connection', (setting) => {
     const address = await start();
     await notice.getByText('does not accept this page any more').waitFor();
 
-    // A part of the page that was not loaded before can't be loaded now; the list is still there.
+    // A part of the page that was not loaded before can't be loaded now; the list still works.
     await inspector.session('s').click();
     await page.getByText('This can’t be shown.').waitFor();
     await notice.getByText('does not accept this page any more').waitFor();
@@ -30,13 +30,13 @@ describeInspector('the connection', (setting) => {
     await page.getByText('Open the inspector by an address with a one-time token.').waitFor();
     expect(addresses).toHaveLength(1);
 
-    // Opened in another tab, it is this page's again.
+    // The page works again after the inspector was opened in another tab.
     await page.goto(address);
     await inspector.session('s').waitFor();
     expect(await notice.count()).toBe(0);
   });
 
-  it('comes back by itself: a session and the list go on live', async () => {
+  it('comes back automatically: a session and the list continue live', async () => {
     const store = new InMemorySessionStore();
     const ids = await saveTurns(store, 's', 2);
     const { inspector } = await setting.openServed({ store, pollIntervalMs: 50 });
@@ -46,7 +46,7 @@ describeInspector('the connection', (setting) => {
       await inspector.goTo(place);
       await page.getByText('s', { exact: true }).first().waitFor();
       await page.context().setOffline(true);
-      // Streams that are open stay open offline: a page that is seen again opens another.
+      // Open streams stay open offline; a page that becomes visible again opens a new one.
       await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
       await notice.waitFor();
       await page.context().setOffline(false);
@@ -57,7 +57,7 @@ describeInspector('the connection', (setting) => {
     expect(ids).toHaveLength(2);
   });
 
-  it('is tried again where a read failed', async () => {
+  it('is tried again after a failed read', async () => {
     const store = new InMemorySessionStore();
     await saveTurns(store, 's', 2);
     const inspector = await setting.open({ store, pollIntervalMs: 50 });

@@ -1,4 +1,4 @@
-/** The inspector's page as a person sees it. */
+/** The inspector's page for a test that acts like a person. */
 import { join } from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { PAGE_TIMEOUT_MS, type Look } from '../support/chat-page.ts';
@@ -45,7 +45,7 @@ export class InspectorPage {
     return inspector;
   }
 
-  /** Goes to the list of sessions, where a person begins. */
+  /** Goes to the list of sessions, the first view. */
   async restart(): Promise<void> {
     await this.goTo('#/sessions');
     await this.page.getByRole('list', { name: 'Sessions' }).waitFor();
@@ -95,7 +95,7 @@ export class InspectorPage {
     return this.page.getByRole('region', { name: 'Snapshot' });
   }
 
-  /** Waits for a text in sight. */
+  /** Waits for a visible text. */
   async sees(text: string | RegExp): Promise<void> {
     await this.page.getByText(text).first().waitFor();
   }

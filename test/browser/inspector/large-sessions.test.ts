@@ -8,7 +8,7 @@ import { describeInspector } from './setting.ts';
 
 const MOST_ELEMENTS = 600;
 const LONGEST_TASK_MS = 100;
-/** What else this machine does empties the processor's caches, so tasks take longer, never shorter: the best of so many rounds counts. */
+/** Other work of the machine only makes tasks longer, so the best of this many rounds counts. */
 const ROUNDS = 3;
 
 interface Watched {
@@ -34,7 +34,7 @@ for (const step of order.steps) console.log(step.place, step.at ?? 'soon');
 \`\`\`
 `;
 
-/** From now on counts the elements in each frame. */
+/** Starts counting the elements in each frame. */
 async function watchElements({ page }: InspectorPage): Promise<void> {
   await page.evaluate(() => {
     const watched = window as unknown as Watched;
@@ -98,7 +98,7 @@ async function pan({ page }: InspectorPage): Promise<void> {
 }
 
 describeInspector('large sessions', (setting) => {
-  it('of 10,000 snapshots with 200 branches are walked and panned without stutter, with at most 600 elements', async () => {
+  it('of 10,000 snapshots with 200 branches are navigated and panned without stutter, with at most 600 elements', async () => {
     const store = new InMemorySessionStore();
     await saveTurns(store, 'large', 10_000, { isSmall: true, branchEvery: 50, reply });
     const inspector = await setting.open({ store }, { place: '#/session/large' });
@@ -119,7 +119,7 @@ describeInspector('large sessions', (setting) => {
     console.log(`longest task of each round, in ms: ${longest.join(', ')}`);
     expect(longest.at(-1)).toBeLessThanOrEqual(LONGEST_TASK_MS);
 
-    // All of it from afar, and back to the turn that is selected.
+    // Shows the whole tree, then the selected turn again.
     await inspector.button('Show all').click();
     await inspector.takePicture('large-all');
     await page.getByLabel('Go to turn').fill('5000');
@@ -132,7 +132,7 @@ describeInspector('large sessions', (setting) => {
     expect(inspector.complaints).toEqual([]);
   });
 
-  it('with long replies and 1,000 artifacts take at most 600 elements, and lead to all of them', async () => {
+  it('with long replies and 1,000 artifacts take at most 600 elements, and show all of them on request', async () => {
     const store = new InMemorySessionStore();
     const long = Array.from({ length: 30 }, (_, i) => reply(i)).join('\n');
     const artifacts = Array.from({ length: 1000 }, (_, i) => ({ name: `plan-${i}.md`, parts: [{ text: long }] }));
@@ -157,7 +157,7 @@ describeInspector('large sessions', (setting) => {
     expect(inspector.complaints).toEqual([]);
   });
 
-  it('of 1,000 turns are seen first after at most 5 requests of the store, and each further turn after one', async () => {
+  it('of 1,000 turns appear after at most 5 requests of the store, and each further turn after one', async () => {
     const store = new InMemorySessionStore();
     const ids = await saveTurns(store, 'long', 1000);
     const { store: counted, calls } = counting(store);
@@ -171,7 +171,7 @@ describeInspector('large sessions', (setting) => {
     expect(await inspector.elements()).toBeLessThanOrEqual(MOST_ELEMENTS);
 
     for (const number of [1001, 1002]) {
-      // Right after a look at the store: the next look finds the turn.
+      // Right after a poll of the store: the next poll finds the turn.
       const before = calls.length;
       await expect.poll(() => calls.length).toBeGreaterThan(before);
       const parentId = ids.at(-1)!;

@@ -9,10 +9,10 @@ import { makeWorld, type World } from './world.ts';
 const LOOKS = [390, 1440].flatMap((width) =>
   (['light', 'dark'] as const).map((colorScheme) => ({ width, height: width === 390 ? 844 : 900, colorScheme })),
 );
-/** Of the pictures in the docs. */
+/** The size of the pictures in the docs. */
 const DOCS = { width: 1200, height: 960 };
 
-/** Each part of the page, its place, and what shows that it is there. */
+/** Each part of the page, its address, and a text that shows that it is loaded. */
 const PARTS = ({ leafId }: World): [name: string, place: string, shows: string][] => [
   ['sessions', '#/sessions', 'A flight to Lisbon'],
   ['tree', '#/session/orders', 'Thank you'],
@@ -70,7 +70,7 @@ describeInspector('looks', (setting) => {
     expect(inspector.complaints).toEqual([]);
   });
 
-  it('the first session is seen after three requests; the keyboard alone leads to it and through its tree', async () => {
+  it('the first session appears after three requests; the keyboard alone opens it and moves through its tree', async () => {
     const store = new InMemorySessionStore();
     await saveTurns(store, 's', 6, { branchEvery: 4 });
     const inspector = await setting.open({ store });

@@ -1,4 +1,4 @@
-/** What a developer asks at night, and the way to the answer: at most four clicks from the list of sessions. */
+/** Questions of a developer during an incident, each answered with at most four clicks from the list of sessions. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { InspectorPage } from './inspector-page.ts';
 import { describeInspector } from './setting.ts';
@@ -250,7 +250,7 @@ describeInspector('questions', (setting) => {
     expect(inspector.clicks).toBeLessThanOrEqual(MOST_CLICKS);
   });
 
-  it('a turn that is asked for while the tree is read is shown when the tree is there', async () => {
+  it('a turn that is chosen while the tree is loading is shown afterwards', async () => {
     await inspector.restart();
     const { page } = inspector;
     let answer!: () => void;
@@ -270,7 +270,7 @@ describeInspector('questions', (setting) => {
     await page.unrouteAll();
   });
 
-  it('a link to a list ends what was searched there', async () => {
+  it('a link to a list clears the search in the list', async () => {
     await inspector.restart();
     const { page } = inspector;
     await page.getByLabel('Search sessions').fill('bo');
@@ -289,7 +289,7 @@ describeInspector('questions', (setting) => {
     expect(await page.getByLabel('As of', { exact: true }).inputValue()).toBe('200');
   });
 
-  it('what is typed on stays, with its spaces, when the first words were searched', async () => {
+  it('text that is typed during a search stays, with its spaces', async () => {
     await inspector.restart();
     const field = inspector.page.getByLabel('Search sessions');
     await field.pressSequentially('Orders ');
@@ -299,7 +299,7 @@ describeInspector('questions', (setting) => {
     await inspector.session('Orders of Ana').waitFor();
   });
 
-  it('a turn that is not there is named', async () => {
+  it('a missing turn is named', async () => {
     await inspector.restart();
     await inspector.session('Orders of Ana').click();
     const goTo = inspector.page.getByLabel('Go to turn');

@@ -1,4 +1,4 @@
-/** Nothing that the store has is hidden, and the page says what it does not know. */
+/** The page hides no data of the store, and says which data is unknown. */
 import { InMemorySessionStore } from 'genkitx-agents';
 import { expect, it } from 'vitest';
 import { message, saveTurns, turn } from '../../inspector/support/sessions.ts';
@@ -28,7 +28,7 @@ describeInspector('what is read', (setting) => {
     expect(inspector.complaints).toEqual([]);
   });
 
-  it('of a long reply is shown as plain text, in a few elements', async () => {
+  it('of a long reply is plain text, in a few elements', async () => {
     const store = new InMemorySessionStore();
     const long = `${'A *word* of `many`, www.example.com and so on. '.repeat(20_000)}The end.`;
     const messages = [message('Hello'), message(long, 'model')];
@@ -46,7 +46,7 @@ describeInspector('what is read', (setting) => {
     expect(await elements()).toBeLessThanOrEqual(2);
   });
 
-  it('says what is recorded: of the input without a window, and of the error of a failed turn', async () => {
+  it('says which facts are recorded of the input without a window, and of the error of a failed turn', async () => {
     const store = new InMemorySessionStore();
     await saveTurns(store, 's', 1);
     const error = { status: 'INTERNAL' as const, message: 'Something went wrong.', details: { errorId: 'e-7' } };
@@ -60,7 +60,7 @@ describeInspector('what is read', (setting) => {
       .waitFor();
   });
 
-  it('says of a link to what is not there that it is not there', async () => {
+  it('reports a link to a missing session or snapshot', async () => {
     const store = new InMemorySessionStore();
     await saveTurns(store, 's', 2);
     const inspector = await setting.open({ store }, { place: '#/session/s?snapshot=gone' });
@@ -78,7 +78,7 @@ describeInspector('what is read', (setting) => {
     await page.getByText('There is no session never. All sessions').waitFor();
   });
 
-  it('tells turns apart, names each view, and has the focus at its heading', async () => {
+  it('distinguishes turns, names each view, and moves the focus to its heading', async () => {
     const store = new InMemorySessionStore();
     await saveTurns(store, 's', 6, { branchEvery: 4 });
     const inspector = await setting.open({ store });
@@ -93,7 +93,7 @@ describeInspector('what is read', (setting) => {
       page.getByRole('treeitem').evaluateAll((all) => all.map((one) => one.getAttribute('aria-label')));
     await expect.poll(async () => (await names()).length).toBe(6);
     expect(new Set(await names()).size).toBe(6);
-    // The tree has its turns, and nothing else.
+    // The tree has only its turns.
     const tree = page.getByRole('tree');
     expect(await tree.locator('*').count()).toBe(0);
     const owned = (await tree.getAttribute('aria-owns'))!.split(' ');
@@ -103,7 +103,7 @@ describeInspector('what is read', (setting) => {
     await title('Background runs');
   });
 
-  it('is in sight at 390 px: the tab that a link names, and the turn below the buttons', async () => {
+  it('is visible at 390 px: the tab in the address, and the turn below the buttons', async () => {
     const store = new InMemorySessionStore();
     const ids = await saveTurns(store, 's', 6);
     for (let i = 0; i < 3; i++)

@@ -1,4 +1,4 @@
-/** What is shown never runs, what removes asks first, and a reload keeps the place. */
+/** Shown data never runs, removals ask first, and a reload keeps the view. */
 import type { MessageData } from 'genkit';
 import { genkit, InMemorySessionStore } from 'genkitx-agents';
 import { InMemoryMemoryStore, memoryManager, memoryScope, type MemoryScope } from 'genkitx-agents/memory';
@@ -25,7 +25,7 @@ const PAYLOADS = [
   `<style>@import 'https://example.com/hit.css';</style><link rel=stylesheet href=https://example.com/hit.css>`,
 ];
 
-/** Where each payload is tried, and the part of the page that shows it. */
+/** The places of each payload, and the parts of the page that show them. */
 const PLACES = {
   message: 'Conversation',
   state: 'State',
@@ -51,7 +51,7 @@ function attack(at: (place: keyof typeof PLACES) => string) {
   });
 }
 
-/** Opens all that can be opened. */
+/** Opens all folded parts. */
 async function openAll({ page }: InspectorPage): Promise<void> {
   await page.evaluate(() => {
     for (const details of document.querySelectorAll('details')) details.open = true;
@@ -92,7 +92,7 @@ describeInspector('safety', (setting) => {
     expect(inspector.complaints).toEqual([]);
   });
 
-  it('data of another shape takes no other part of the page with it', async () => {
+  it('data of another shape does not break other parts of the page', async () => {
     const store = new InMemorySessionStore();
     const shapes: Record<string, object> = {
       'a text in place of parts': { messages: [{ role: 'user', content: 'hello' }] },
@@ -123,7 +123,7 @@ describeInspector('safety', (setting) => {
     await inspector.session('odd').waitFor();
   });
 
-  it('what removes or stops asks first, and a read-only inspector offers none of it', async () => {
+  it('removing and stopping ask first, and a read-only inspector does not offer them', async () => {
     const { options, store } = await makeWorld(await setting.folder());
     const inspector = await setting.open({ ...options, pollIntervalMs: 200 });
     const { page } = inspector;
@@ -153,7 +153,7 @@ describeInspector('safety', (setting) => {
     await page.getByRole('button', { name: 'Remove memory…' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Remove memory' }).click();
     await page.getByRole('link', { name: 'Ana lives in Porto.' }).waitFor({ state: 'detached' });
-    // A memory that another page has removed meanwhile disappears as well.
+    // A memory that another page has removed meanwhile also disappears.
     await page.getByRole('link', { name: 'Ana has order 1042.' }).click();
     const { memory } = options;
     const [scope] = (await memory!.store.listScopes()).items;
@@ -169,7 +169,7 @@ describeInspector('safety', (setting) => {
     await page.getByRole('button', { name: 'Discard…' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click();
     await page.getByText('No text waits for a decision.').waitFor();
-    // The removal of what was gone.
+    // The removal of the missing memory.
     expect(inspector.complaints).toEqual([expect.stringContaining('404')]);
 
     const reader = await setting.open({ ...options, readOnly: true });
@@ -187,7 +187,7 @@ describeInspector('safety', (setting) => {
     expect(await offered.count()).toBe(0);
   });
 
-  it('what was not learned can be read to its end and decided on, and an approval without effect says so', async () => {
+  it('texts and jobs that were not learned can be read and decided, and an approval without effect says so', async () => {
     let isDown = true;
     const extract = () => {
       if (isDown) throw new Error('The extraction service is down.');
@@ -267,7 +267,7 @@ describeInspector('safety', (setting) => {
     await memory.close();
   });
 
-  it('a reload keeps the place, and the list is live', async () => {
+  it('a reload keeps the view, and the list is live', async () => {
     const store = new InMemorySessionStore();
     await saveTurns(store, 's', 6);
     const inspector = await setting.open({ store, pollIntervalMs: 100 });
@@ -287,11 +287,11 @@ describeInspector('safety', (setting) => {
     expect(inspector.complaints).toEqual([]);
   });
 
-  it('any number of pages can be open: one in the background holds no connection, and catches up when it is seen again', async () => {
+  it('any number of pages can be open: a page in the background has no connection, and catches up when it is visible again', async () => {
     const store = new InMemorySessionStore();
     await saveTurns(store, 'first', 2);
     const { page } = await setting.open({ store, pollIntervalMs: 100 });
-    // A browser without windows takes all its pages for seen.
+    // A browser without windows treats all its pages as visible.
     const show = (one: Page, visibilityState: 'hidden' | 'visible') =>
       one.evaluate((state) => {
         Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => state });

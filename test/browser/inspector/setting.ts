@@ -1,4 +1,4 @@
-/** What the tests of the inspector's page share: one browser, and inspectors behind real HTTP. */
+/** Shared by the tests of the inspector's page: one browser, and inspectors behind real HTTP. */
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -20,9 +20,9 @@ const hasBrowser = findBrowser() !== undefined;
 if (!hasBrowser) console.warn(`The browser tests are skipped. ${NO_BROWSER}`);
 
 export interface InspectorSetting {
-  /** An empty folder that is removed with the file's end. */
+  /** An empty folder that is removed at the end of the test file. */
   folder(): Promise<string>;
-  /** Starts an inspector, and opens its page in a browser of its own. Both end with the file. */
+  /** Starts an inspector, and opens its page in a new browser context. Both end with the test file. */
   open(options: InspectorOptions, look?: Look & { place?: string }): Promise<InspectorPage>;
   /** The same, with a server that can be stopped and, with new keys, started again at its address. */
   openServed(options: InspectorOptions): Promise<{

@@ -1,4 +1,4 @@
-/** Whose sessions the page shows, and acts on, where a store has many tenants. */
+/** The tenant whose sessions the page shows and changes. */
 import { InMemorySessionStore } from 'genkitx-agents';
 import { expect, it } from 'vitest';
 import { turn } from '../../inspector/support/sessions.ts';
@@ -6,7 +6,7 @@ import { describeInspector } from './setting.ts';
 
 type Caller = { context: { tenant?: string } };
 
-/** A store that refuses calls without a tenant, as one does whose prefix is the user. */
+/** A store that refuses calls without a tenant, like a store whose prefix is the user. */
 async function makeOptions() {
   const store = new InMemorySessionStore({
     snapshotPathPrefix: (options) => (options as Caller).context.tenant as string,
@@ -21,7 +21,7 @@ async function makeOptions() {
 }
 
 describeInspector('tenants', (setting) => {
-  it('are asked for where the store needs one, and the list is always that of the tenant in the field', async () => {
+  it('are requested if the store needs one, and the list is always that of the tenant in the field', async () => {
     const inspector = await setting.open(await makeOptions());
     const { page } = inspector;
     const field = page.getByLabel('Tenant');
@@ -35,7 +35,7 @@ describeInspector('tenants', (setting) => {
     await name('acme');
     await page.reload();
     await inspector.session('Session of acme').waitFor();
-    // What was read for the first view is not shown for another tenant.
+    // The data of the first view is not shown for another tenant.
     await name('globex');
     await page.goBack();
     await inspector.session('Session of acme').waitFor();
@@ -43,7 +43,7 @@ describeInspector('tenants', (setting) => {
     expect(inspector.complaints).toEqual([]);
   });
 
-  it('are named by the field as the address names them, and by the question before a deletion', async () => {
+  it('are shown in the field as in the address, and in the question before a deletion', async () => {
     const options = await makeOptions();
     const inspector = await setting.open(options, { place: '#/session/same?tenant=acme' });
     const { page } = inspector;
@@ -55,7 +55,7 @@ describeInspector('tenants', (setting) => {
     await page.goBack();
     await inspector.box('Turn 1').waitFor();
     expect(await field.inputValue()).toBe('acme');
-    // A name that was not confirmed is not kept.
+    // A name that was not submitted is not kept.
     await field.fill('globex');
     await inspector.button('Delete session…').click();
     expect(await field.inputValue()).toBe('acme');

@@ -1,4 +1,4 @@
-/** What the store has after a turn was tried again, and after a tool that waits was answered, in the page. */
+/** The store after a turn was tried again, or a waiting tool was answered, in the page. */
 import { defineAgent, genkit, InMemorySessionStore, z } from 'genkitx-agents';
 import type { InspectorOptions } from 'genkitx-agents/inspector';
 import { expect, it } from 'vitest';
@@ -39,7 +39,7 @@ async function makeApp() {
     ids.push(chat.snapshotId!);
   }
   const [hello, waiting] = ids as [string, string];
-  /** The session as the store has it: of each snapshot the parent, how it ended, and the last words. */
+  /** The stored session: of each snapshot the parent, the finish reason and the last text. */
   const tree = async () => {
     const { items } = await store.listSnapshots({ sessionId: 's' });
     const words = async (snapshotId: string) =>
@@ -60,7 +60,7 @@ async function tryAgain(inspector: InspectorPage, way: string, text?: string): P
 }
 
 describeInspector('trying again', (setting) => {
-  it('says something else in a turn, and answers tools that wait, as branches in the store', async () => {
+  it('sends another message in a turn, and answers waiting tools, as branches in the store', async () => {
     const { options, removed, hello, waiting, tree } = await makeApp();
     const begun = [
       [undefined, 'stop', 'You said Hello.'],
@@ -92,14 +92,14 @@ describeInspector('trying again', (setting) => {
     expect(removed).toEqual([7]);
     expect(inspector.complaints).toEqual([]);
 
-    // A tool runs once: a second approval is refused, and leaves nothing.
+    // A tool runs once: a second approval is refused without effect.
     await open(waiting);
     await tryAgain(inspector, 'Approve remove');
     await page.getByRole('alert').getByText('The turn failed.').waitFor();
     expect(removed).toEqual([7]);
     expect(await tree()).toEqual(approved);
 
-    // What was chosen for one snapshot is not done to another that has no such way: the first turn replaces nothing.
+    // A choice for one snapshot does not apply to another without that choice: the first turn can't be replaced.
     await page.getByRole('radio', { name: 'In place of Turn 2' }).check();
     await inspector.box('Turn 1').click();
     await page.getByRole('heading', { name: 'Turn 1', exact: true }).waitFor();
@@ -146,7 +146,7 @@ describeInspector('trying again', (setting) => {
     expect(inspector.complaints).toEqual([]);
   });
 
-  it('keeps what was written, and a turn that runs, while other parts of the page are looked at', async () => {
+  it('keeps the draft, and a running turn, while other views are shown', async () => {
     const { options, waiting, waits, tree } = await makeApp();
     const before = await tree();
     const inspector = await setting.open(options, { place: `#/session/s?snapshot=${waiting}&tab=fork` });
@@ -169,13 +169,13 @@ describeInspector('trying again', (setting) => {
     waits.resolve();
     await inspector.sees('You said Slowly.');
     expect(await tree()).toHaveLength(before.length + 1);
-    // The next one begins with nothing.
+    // The next draft is empty.
     await inspector.tab('Try again').click();
     expect(await page.getByRole('textbox', { name: 'Message' }).inputValue()).toBe('');
     expect(inspector.complaints).toEqual([]);
   });
 
-  it('a read-only inspector shows the tool that waits and no way to answer, and its server refuses', async () => {
+  it('a read-only inspector shows the waiting tool without a way to answer, and its server refuses', async () => {
     const { options, waiting, tree } = await makeApp();
     const before = await tree();
     const inspector = await setting.open(

@@ -1,4 +1,4 @@
-/** Sessions, runs and memories such as an app has after a bad night: made by the sample's agents, or saved as they would save them. */
+/** Sessions, runs and memories of an app with problems: made by the sample's agents, or saved in the same form. */
 import { genkit, InMemorySessionStore, type SessionSnapshotInput, type SnapshotStore } from 'genkitx-agents';
 import type { InspectorOptions } from 'genkitx-agents/inspector';
 import { InMemoryMemoryStore, memoryManager } from 'genkitx-agents/memory';
@@ -25,7 +25,7 @@ export interface World {
   leafId: string;
 }
 
-/** @param folder An empty one, for the orders of the shop. */
+/** @param folder An empty folder, for the orders of the shop. */
 export async function makeWorld(folder: string): Promise<World> {
   const model = offlineModel(0);
   const ai = genkit({ plugins: model.plugins });
@@ -62,7 +62,7 @@ export async function makeWorld(folder: string): Promise<World> {
     const other = support.chat({ snapshotId: ids[from - 1]! }, { context: CONTEXT });
     for (const line of lines) await say(other, line);
   }
-  // The conversation went on after the branches were tried.
+  // The conversation continued after the branches were tried.
   const leafId = await say(chat, ['Thank you', 'welcome']);
 
   const memory = await remember(store, ids);
@@ -81,7 +81,7 @@ async function waitForSummaries(store: InMemorySessionStore<SupportState>, count
   await vi.waitFor(look);
 }
 
-/** A turn that failed, one that saw only a part, and background runs. */
+/** A failed turn, a turn whose model saw only a part, and background runs. */
 async function saveOthers(store: SnapshotStore): Promise<void> {
   const ago = (minutes: number) => new Date(Date.now() - minutes * MINUTE).toISOString();
   const question = [message('When does flight TP1361 leave?')];
@@ -143,7 +143,7 @@ async function saveOthers(store: SnapshotStore): Promise<void> {
   });
 }
 
-/** What was learned of Ana in the conversation: a memory with two sources and two revisions, one quarantined text, and one dead job. */
+/** Memories of Ana from the conversation: one with two sources and two revisions, one quarantined text, and one dead job. */
 async function remember(store: SnapshotStore<SupportState>, ids: readonly string[]) {
   let now = Date.now() - 40 * DAY;
   const memories = new InMemoryMemoryStore();

@@ -13,14 +13,14 @@ export const DIST = join(root, 'dist');
 /** The built command. */
 export const COMMAND = join(DIST, 'cli.mjs');
 
-/** Builds what is out of date: `npm test` has done so, a file that runs alone has not. */
+/** Builds outdated files. `npm test` does this before; a single test file does not. */
 export function buildPackage(): void {
   const setup = ['scripts/setup.mjs', '--build'];
   const { status, stderr } = spawnSync(process.execPath, setup, { cwd: root, encoding: 'utf8' });
   expect(status, stderr).toBe(0);
 }
 
-/** Runs the built command as a process of its own. */
+/** Runs the built command in its own process. */
 export async function runBuilt(args: readonly string[], folder = root): Promise<Ran> {
   const child = spawn(process.execPath, [COMMAND, ...args], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
   const [[code], out, err] = await Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)]);

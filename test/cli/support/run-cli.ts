@@ -1,24 +1,24 @@
 import { run } from '../../../cli/run.ts';
 import type { Io } from '../../../cli/io.ts';
 
-/** What a command did. */
+/** The result of a command. */
 export interface Ran {
   code: number;
-  /** What it printed. */
+  /** Its standard output. */
   out: string;
-  /** What it said beside that. */
+  /** Its messages on standard error. */
   err: string;
 }
 
 export interface RunOptions {
   /** The folder that paths are relative to. */
   folder?: string;
-  /** The answer of the person at the terminal. Default: there is none. */
+  /** The answer of the person at the terminal. Default: no terminal. */
   answer?: boolean;
-  /** What comes in by a pipe. */
+  /** The standard input. */
   input?: Iterable<string>;
   signal?: AbortSignal;
-  /** Called with each text that the command says or prints. */
+  /** Called with each text that the command writes. */
   onText?: (text: string) => void;
 }
 

@@ -3,7 +3,7 @@ import { queryOf, type Visitor } from './open.ts';
 
 type LiveEvent = { [K in keyof LiveEvents]: { name: K; data: LiveEvents[K] } }[keyof LiveEvents];
 
-/** The events of `api/live`, as they come. */
+/** The events of `api/live`. */
 export class Listener {
   readonly #gone = new AbortController();
   readonly #events: AsyncGenerator<LiveEvent>;
@@ -14,7 +14,7 @@ export class Listener {
     this.#events = eventsOf(answer);
   }
 
-  /** The next event of a name. */
+  /** The next event with a name. */
   async next<K extends keyof LiveEvents>(name: K): Promise<LiveEvents[K]> {
     for (;;) {
       const { value, done } = await this.#events.next();

@@ -1,17 +1,17 @@
-/** An inspector behind real HTTP, and a browser that was let in. */
+/** An inspector behind real HTTP, and a browser with its cookie. */
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { inspector, nodeListener, type InspectorOptions } from 'genkitx-agents/inspector';
 import type { InspectorFailure, InspectorReads, InspectorWrites } from '../../../src/inspector/api.ts';
 import { listen } from '../../server/support/http.ts';
 
-/** An answer, whatever it is. */
+/** Any answer. */
 export interface RawAnswer {
   status: number;
   headers: IncomingHttpHeaders;
   text: string;
 }
 
-/** What `fetch` keeps to itself: any header, any path as it is. */
+/** A request with any header and any path, which `fetch` does not allow. */
 export interface RawRequest {
   method?: string;
   headers?: Record<string, string>;
@@ -71,7 +71,7 @@ export class Visitor {
     });
   }
 
-  /** @throws What the inspector answers in place of a success. */
+  /** @throws The failure that the inspector answers. */
   async get<K extends keyof InspectorReads>(
     name: K,
     asks: Asked<InspectorReads[K]['asks']>,
@@ -79,7 +79,7 @@ export class Visitor {
     return parse(await this.raw(`api/${name}?${queryOf(asks)}`)) as InspectorReads[K]['answers'];
   }
 
-  /** @throws What the inspector answers in place of a success. */
+  /** @throws The failure that the inspector answers. */
   async post<K extends keyof InspectorWrites>(
     name: K,
     asks: InspectorWrites[K]['asks'],

@@ -17,8 +17,8 @@ export function turn(
  * Saves a line of turns.
  *
  * @param options.isSmall The states have the last four turns only.
- * @param options.branchEvery Each so many turns the next one continues from two turns before.
- * @param options.reply What the model says. Default: `7!`.
+ * @param options.branchEvery After each this many turns, the next one continues from two turns before.
+ * @param options.reply The model's reply. Default: `7!`.
  */
 export async function saveTurns(
   store: SnapshotStore,
