@@ -40,11 +40,11 @@ const objectOf = (member: fc.Arbitrary<Json>): fc.Arbitrary<Json> =>
     return object;
   });
 const inner = objectOf(fc.oneof(small, long, list));
-/** States with much in them that is cut off, and hostile keys. */
+/** States with many parts to lift, and hostile keys. */
 const anyState = objectOf(fc.oneof(small, long, list, inner, objectOf(inner)));
 
 describe('a cut state', () => {
-  it(`values: is itself again when it is filled, whatever is in it (seed ${seed})`, () => {
+  it(`values: is equal to the original after filling, for any content (seed ${seed})`, () => {
     fc.assert(
       fc.property(anyState, (state) => {
         expect(jsonEqual(filled(cut(state)), state)).toBe(true);
@@ -53,7 +53,7 @@ describe('a cut state', () => {
     );
   });
 
-  it('keeps small things inline and lifts long arrays, long strings and crowded objects', () => {
+  it('keeps small values inline and lifts long arrays, long strings and large objects', () => {
     const made = cut({
       small: [1, 2],
       messages: messages(100),
@@ -69,21 +69,21 @@ describe('a cut state', () => {
     for (const shard of made.shards) expect(shardName(shard.text())).toBe(shard.name);
   });
 
-  it('puts inner lifts back into an object that was lifted itself', () => {
+  it('puts inner lifts back into a lifted object', () => {
     const state = { crowd: { ...Object.fromEntries(messages(60).entries()), list: messages(50) } };
     expect(filled(cut(state))).toEqual(state);
     const root = Object.fromEntries(messages(60).entries());
     expect(filled(cut(root))).toEqual(root);
   });
 
-  it('shares all shards but the last with one that has more messages', () => {
+  it('shares all shards except the last with a state that has more messages', () => {
     const before = shardsOf(cut({ messages: messages(500) }));
     const after = shardsOf(cut({ messages: messages(520) }));
     expect(before.length).toBeGreaterThan(5);
     expect(after.slice(0, before.length - 1)).toEqual(before.slice(0, -1));
   });
 
-  it('shares most shards with one that lost messages at its head or in its middle', () => {
+  it('shares most shards with a state that lost messages at its beginning or in its middle', () => {
     const all = messages(500);
     const before = new Set(shardsOf(cut({ messages: all })));
     for (const kept of [all.slice(7), [...all.slice(0, 200), ...all.slice(203)], [message(9999), ...all]]) {
@@ -94,7 +94,7 @@ describe('a cut state', () => {
     }
   });
 
-  it('comes out the same with the memory of an earlier one, and says so of what it did not serialise again', () => {
+  it('is the same with the memory of an earlier cut, and does not serialize known parts again', () => {
     const state = { messages: messages(300), note: 'x'.repeat(50_000) };
     const first = cut(state);
     const grown = { ...state, messages: [...state.messages, ...messages(40, 300)] };
@@ -105,7 +105,7 @@ describe('a cut state', () => {
     expect(filled(again)).toEqual(grown);
   });
 
-  it('remembers its shards when it was filled', () => {
+  it('keeps its shards after filling', () => {
     const state = { messages: messages(300) };
     const made = cut(state);
     const texts = new Map(made.shards.map((shard) => [shard.name, shard.text()]));
@@ -114,7 +114,7 @@ describe('a cut state', () => {
     expect(shardsOf(cut(grown, read.memory))).toEqual(shardsOf(cut(grown)));
   });
 
-  it('that was damaged is refused, not filled with something else', () => {
+  it('with damage is refused, not filled with other data', () => {
     const made = cut({ messages: messages(100) });
     expect(() => fill(parseJson(made.skeleton), made.lifts, () => '{"not":"elements"}')).toThrow();
     expect(() => fill(parseJson(made.skeleton), made.lifts, () => '[1, 2')).toThrow(SyntaxError);
@@ -127,14 +127,14 @@ describe('the plan of a write', () => {
   const state = { messages: [...parent.messages, message(100)] };
   const options = { interval: 5, known: undefined };
 
-  it('is what changed since the parent, until there are too many of those in a row', () => {
+  it('is a diff from the parent, until there are too many successive diffs', () => {
     expect(planNew(state, { state: parent, depth: 0 }, options)).toMatchObject({ kind: 'on-parent', depth: 1 });
     expect(planNew(state, { state: parent, depth: 3 }, options)).toMatchObject({ kind: 'on-parent', depth: 4 });
     expect(planNew(state, { state: parent, depth: 4 }, options)).toMatchObject({ kind: 'whole' });
     expect(planNew(state, undefined, options)).toMatchObject({ kind: 'whole' });
   });
 
-  it('is the whole state where that is smaller', () => {
+  it('is a checkpoint if that is smaller', () => {
     expect(planNew({ summary: 'short' }, { state: parent, depth: 0 }, options)).toMatchObject({ kind: 'whole' });
     expect(planNew({}, { state: {}, depth: 0 }, options)).toMatchObject({ kind: 'whole' });
   });
@@ -181,12 +181,12 @@ function chainOf(states: readonly Json[]): { reader: ChainReader<number>; reads:
 describe('a state that is read', () => {
   const states = Array.from({ length: 11 }, (_, i) => ({ messages: messages(20 + i), custom: { turn: i } }));
 
-  it('is the one that was written, for every snapshot of the chain', async () => {
+  it('is the written state, for every snapshot of the chain', async () => {
     const { reader } = chainOf(states);
     for (const [i, state] of states.entries()) expect((await readChain(i, reader))?.state).toEqual(state);
   });
 
-  it(`values: is the one that was written, whatever the states were (seed ${seed})`, async () => {
+  it(`values: is the written state, for any states (seed ${seed})`, async () => {
     const property = fc.asyncProperty(fc.array(anyState, { minLength: 1, maxLength: 8 }), async (written) => {
       const { reader } = chainOf(written);
       for (const [i, state] of written.entries())
@@ -195,7 +195,7 @@ describe('a state that is read', () => {
     await fc.assert(property, random(30, 3000));
   });
 
-  it('is read from its last whole one on, or from one that is known', async () => {
+  it('is read from its last checkpoint on, or from a known state', async () => {
     const { reader, reads } = chainOf(states);
     await readChain(7, reader);
     expect(reads).toEqual([7, 6, 5, 4]);
@@ -207,7 +207,7 @@ describe('a state that is read', () => {
     expect((read!.state as (typeof states)[0]).messages[0], 'shared, not copied').toBe(states[6]!.messages[0]);
   });
 
-  it('is undefined where there is none, and an error where the chain has no beginning', async () => {
+  it('is undefined for a snapshot without a state, and an error for a chain without a checkpoint', async () => {
     const none: ChainReader<number> = { ...chainOf([]).reader, read: async () => ({ kind: 'none' }) };
     expect(await readChain(0, none)).toBeUndefined();
     const patched: WrittenState<number> = { kind: 'base', base: 1, patches: [] };

@@ -16,14 +16,14 @@ import { scale } from '../../../support/scale.ts';
 import { entriesBelow, flip, temporaryFolder } from '../support/folders.ts';
 import { openStore, saveTurn, saveTurns, SESSION, stateOf } from '../support/scenarios.ts';
 
-/** Eight kinds of file that are no snapshots, under the names of snapshots. */
+/** Eight kinds of files that are not snapshots, under the names of snapshots. */
 const BROKEN: Readonly<Record<string, (path: string) => void>> = {
   'an empty file': (path) => writeFileSync(path, ''),
   'half a snapshot': (path) => writeFileSync(path, '{"snapshotId":"broken-1","state":{"messages":[{"ro'),
   'another JSON value': (path) => writeFileSync(path, '[1, 2, 3]'),
   'a snapshot without an id': (path) => writeFileSync(path, '{"createdAt":"2026-01-01T00:00:00.000Z","state":{}}'),
   'random bytes': (path) => writeFileSync(path, Buffer.from([0, 255, 254, 1, 2, 128, 10, 13])),
-  'a state that is none': (path) => writeFileSync(path, '{"snapshotId":"broken-5","state":7}'),
+  'an invalid state': (path) => writeFileSync(path, '{"snapshotId":"broken-5","state":7}'),
   'a folder': (path) => mkdirSync(path),
   'a symbolic link': (path) => symlinkSync('/etc/hostname', path),
 };
@@ -47,7 +47,7 @@ describe('bad files:', () => {
     await expectUnaffected(new FileSessionStore(folder), others, kinds.length);
   });
 
-  it('a damaged log is made anew from the snapshots', async () => {
+  it('a damaged log is rebuilt from the snapshots', async () => {
     const folder = temporaryFolder();
     await saveTurns(openStore(folder), 7, true);
     const log = join(folder, 'global/.sessions/a-session/log.jsonl');
@@ -68,7 +68,7 @@ describe('bad files:', () => {
     }
   });
 
-  it('a log line that was only half written does not count, and the next save cuts it off', async () => {
+  it('a partial line of a log is ignored, and the next save cuts it off', async () => {
     const folder = temporaryFolder();
     await saveTurns(openStore(folder), 3);
     const log = join(folder, 'global/.sessions/a-session/log.jsonl');
@@ -130,7 +130,7 @@ describe('missing piece:', () => {
         const store = openStore(copy, options);
         for (const id of listed) {
           const read = await store.getSnapshot({ snapshotId: id }).catch((error: unknown) => error);
-          // A store that has not seen it can't know of it by its id; its session does.
+          // A new store can't find it by its id; its session has it.
           if (read === undefined && file === `${id}.json`) continue;
           if (!(read instanceof GenkitError)) {
             expect(read, `${id} without ${file}`).toEqual(states.get(id));
@@ -157,7 +157,7 @@ describe('missing piece:', () => {
     });
   }
 
-  it('a store that has the state at hand notices too that the file is gone', async () => {
+  it('a store that has cached the state also notices that the file is missing', async () => {
     const folder = temporaryFolder();
     const store = openStore(folder);
     await saveTurns(store, 3);
@@ -165,12 +165,12 @@ describe('missing piece:', () => {
     await expect(store.getSnapshot({ sessionId: SESSION })).rejects.toMatchObject({ status: 'DATA_LOSS' });
     await expect(store.getSnapshotMetadata({ snapshotId: 't3' })).rejects.toMatchObject({ status: 'DATA_LOSS' });
     await expect(saveTurn(store, 4)).rejects.toMatchObject({ status: 'DATA_LOSS' });
-    // The way on: another branch.
+    // The session can continue on another branch.
     await saveTurn(store, 4, { parent: 't2' });
     expect((await store.getSnapshot({ sessionId: SESSION }))?.snapshotId).toBe('t4');
   });
 
-  it('a store that has the state at hand saves nothing on top when what the state starts from is gone', async () => {
+  it('a store that has cached the state refuses children when the base of the state is missing', async () => {
     const folder = temporaryFolder();
     const store = openStore(folder, { checkpointInterval: 25 });
     await saveTurns(store, 5, true);
@@ -181,7 +181,7 @@ describe('missing piece:', () => {
     await expect(store.saveSnapshot('t5', (current) => ({ ...current!, updatedAt: 'x' }))).rejects.toMatchObject(
       refusal,
     );
-    // What does not start from it is not affected.
+    // Other snapshots are not affected.
     await saveTurn(store, 7, { wide: true, parent: 't1' });
     writeFileSync(join(folder, 'global/t2.json'), hidden);
     await saveTurn(store, 6, { wide: true });
@@ -200,7 +200,7 @@ describe('missing piece:', () => {
       expect((await cold.getSnapshot({ snapshotId: `t${turn}` }))?.state).toEqual(stateOf(turn, true));
   });
 
-  it('a damaged shard is written anew by who saves the same content', async () => {
+  it('a damaged shard is written again by a save of the same content', async () => {
     const folder = temporaryFolder();
     await saveTurns(openStore(folder), 1, true);
     const shards = join(folder, 'global/.sessions/a-session');
@@ -213,7 +213,7 @@ describe('missing piece:', () => {
     }
   });
 
-  it('a shard that was cut short is damaged, not something else', async () => {
+  it('a truncated shard is reported as damaged', async () => {
     const folder = temporaryFolder();
     await saveTurns(openStore(folder), 4, true);
     const shards = entriesBelow(join(folder, 'global/.sessions/a-session')).filter((name) => name.length === 64);
@@ -228,7 +228,7 @@ function isFolder(path: string): boolean {
 }
 
 describe('data of a newer version', () => {
-  it('is refused by a sentence that says so, and touched by nothing', async () => {
+  it('is refused with a message that says so, and never changed', async () => {
     const folder = temporaryFolder();
     const store = openStore(folder);
     await saveTurns(store, 2);

@@ -1,4 +1,4 @@
-/** Every kind of damage and orphan, planted in a file store, and what `check` says of it. */
+/** Every kind of damage and orphan, created in a file store, and the findings of `check`. */
 import {
   appendFileSync,
   copyFileSync,
@@ -23,7 +23,7 @@ import { ADA, adding, openStore, saveTurns, SESSION, stateOf } from '../support/
 
 const HASH = 'ab'.repeat(32);
 
-/** A session with shards and branches, records beside it, a snapshot without a session. */
+/** A session with shards and branches, records, and a snapshot without a session. */
 async function makeWhole(): Promise<string> {
   const folder = temporaryFolder();
   const store = openStore(folder);
@@ -49,7 +49,7 @@ function entry(folder: string, pattern: RegExp): string {
 interface Planted {
   /** Damages the folder. */
   readonly plant: (folder: string) => void | Promise<void>;
-  /** What is found; of a damage that others follow from, at least. */
+  /** The findings; at least these if the damage causes others. */
   readonly found: Partial<StoreFinding>;
 }
 
@@ -131,7 +131,7 @@ const ORPHANS: Readonly<Record<string, Planted>> = {
     plant: (folder) => writeFileSync(join(folder, 'global/.sessions/a-session', HASH), 'x'),
     found: { sessionId: SESSION, place: `global/.sessions/a-session/${HASH}` },
   },
-  'the folder of a session that no file tells': {
+  'the folder of an unknown session': {
     plant: (folder) => {
       mkdirSync(join(folder, 'global/.sessions/unknown'));
       writeFileSync(join(folder, 'global/.sessions/unknown', HASH), 'x');
@@ -179,7 +179,7 @@ const ORPHANS: Readonly<Record<string, Planted>> = {
   },
 };
 
-/** Makes all below a folder so old. */
+/** Sets the age of all files below a folder. */
 function age(folder: string, ms: number): void {
   const at = new Date(Date.now() - ms);
   for (const path of entriesBelow(folder)) {
@@ -188,7 +188,7 @@ function age(folder: string, ms: number): void {
 }
 
 describe('check of a file store', () => {
-  it('finds nothing in a whole store, counts all of it, and changes nothing', async () => {
+  it('finds nothing in an intact store, counts its data, and changes nothing', async () => {
     const folder = await makeWhole();
     const before = contentsBelow(join(folder, 'global'));
     const store = openStore(folder);
@@ -239,7 +239,7 @@ describe('check of a file store', () => {
     const whole = await makeWhole();
     const files = entriesBelow(join(whole, 'global')).filter((path) => statSync(join(whole, 'global', path)).isFile());
     const ids = [...Array.from({ length: 6 }, (_, i) => `t${i + 1}`), 'o1', 'alone'];
-    // Of a snapshot without a session nothing is left that could name it.
+    // Nothing names a missing snapshot without a session.
     const isTold = (id: string, file: string): boolean => id !== 'alone' || file !== 'alone.json';
     for (const file of files) {
       for (const damage of [
@@ -268,7 +268,7 @@ describe('check of a file store', () => {
     }
   });
 
-  it('does not call damaged what the system failed to read', async () => {
+  it('does not report data as damaged if the system failed to read it', async () => {
     const folder = await makeWhole();
     let opens = 0;
     const open = (path: string, flags: number): number => {
@@ -281,7 +281,7 @@ describe('check of a file store', () => {
     await store.close();
   });
 
-  it('looks at one tenant alone, and at nothing that is not there', async () => {
+  it('checks only one tenant, and accepts a missing one', async () => {
     const folder = await makeWhole();
     rmSync(join(folder, 'global/t2.json'));
     const store = openStore(folder, { snapshotPathPrefix: () => 'team' });

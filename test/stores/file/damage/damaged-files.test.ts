@@ -6,7 +6,7 @@ import type { FileSessionStoreOptions } from '../../../../stores/file/file-sessi
 import { entriesBelow, flip, temporaryFolder } from '../support/folders.ts';
 import { openStore, saveTurn, saveTurns, SESSION, stateOf, type Store } from '../support/scenarios.ts';
 
-/** What may become of a file of the store’s own. */
+/** Damages of a file of the store. */
 const DAMAGES: Readonly<Record<string, (path: string, another: string | undefined) => void>> = {
   'cut to half its length': (path) => truncateSync(path, statSync(path).size >> 1),
   'with a byte flipped': flip,
@@ -18,7 +18,7 @@ const DAMAGES: Readonly<Record<string, (path: string, another: string | undefine
   },
 };
 
-/** Two sessions, and what each of their snapshots reads as. */
+/** Two sessions, and the content of each of their snapshots. */
 interface Whole {
   readonly folder: string;
   readonly files: readonly string[];
@@ -54,7 +54,7 @@ async function makeWhole(options: FileSessionStoreOptions): Promise<Whole> {
   return { folder, files, states };
 }
 
-/** Answers how many snapshots are lost. */
+/** Returns how many snapshots are lost. */
 async function expectHonest(store: Store, states: ReadonlyMap<string, unknown>, place: string): Promise<number> {
   let lost = 0;
   for (const [id, state] of states) {
@@ -87,7 +87,7 @@ describe('bad files: missing piece: a file of our own damaged in place', () => {
         const { folder, files, states } = await makeWhole(options);
         let lost = 0;
         for (const file of files) {
-          // Nothing tells of an index that it was longer; docs/file-store.md says so.
+          // A shortened index can't be detected; docs/file-store.md says so.
           if (file.endsWith('.jsonl') && damage.startsWith('cut')) continue;
           const copy = temporaryFolder();
           cpSync(folder, copy, { recursive: true });
@@ -102,7 +102,7 @@ describe('bad files: missing piece: a file of our own damaged in place', () => {
     }
   }
 
-  it('is noticed by a store that has the states at hand', async () => {
+  it('is noticed by a store that has cached the states', async () => {
     const folder = temporaryFolder();
     const store = openStore(folder, { checkpointInterval: 25 });
     await saveTurns(store, 4, true);

@@ -19,7 +19,7 @@ async function filled(): Promise<string> {
   return folder;
 }
 
-/** The rest of the tenant goes on: lists, `prune`, reads and saves of other sessions. */
+/** The rest of the tenant still works: lists, `prune`, reads and saves of other sessions. */
 async function expectOthersGoOn(store: Store, place: string): Promise<void> {
   expect((await store.getSnapshot({ sessionId: 'other' }))?.snapshotId, place).toBe('o1');
   const listed = (await store.listSessions()).items.map((item) => item.sessionId);
@@ -55,7 +55,7 @@ describe('damaged index: ', () => {
     '{"next":-1}',
   ];
 
-  it('a line that is JSON and no entry, anywhere: the session reads as before, the tenant goes on', async () => {
+  it('a line that is JSON but not an entry, anywhere: the session reads as before, the tenant still works', async () => {
     const folder = await filled();
     const log = readFileSync(join(folder, LOG), 'utf8').split('\n');
     for (const line of lines) {
@@ -78,7 +78,7 @@ describe('damaged index: ', () => {
     }
   });
 
-  it('what a dead writer announced is cut off by the next save, also of a process that once could not look at it', async () => {
+  it('the line of a dead writer is cut off by the next save, also in a process that once could not read it', async () => {
     const folder = await filled();
     const log = join(folder, LOG);
     const lines = () => readFileSync(log, 'utf8').trimEnd().split('\n');
@@ -101,7 +101,7 @@ describe('damaged index: ', () => {
     expect((await openStore(folder).getSnapshot({ sessionId: SESSION }))?.snapshotId).toBe('t7');
   });
 
-  it('any one line gone, given twice, or swapped with the next: an answer as before or a typed error, the tenant goes on', async () => {
+  it('any one line missing, doubled, or swapped with the next: an answer as before or a typed error, the tenant still works', async () => {
     const folder = await filled();
     const log = readFileSync(join(folder, LOG), 'utf8').split('\n').slice(0, -1);
     const damages: Readonly<Record<string, (at: number) => string[]>> = {
@@ -127,7 +127,7 @@ describe('damaged index: ', () => {
     }
   });
 
-  it('a log that is gone is made anew in the exact order of the first saves', async () => {
+  it('a missing log is rebuilt in the exact order of the first saves', async () => {
     const folder = await filled();
     rmSync(join(folder, LOG));
     const store = openStore(folder);
@@ -137,7 +137,7 @@ describe('damaged index: ', () => {
     expect(items.map((item) => item.snapshotId)).toEqual(['t1', 't2', 't3', 't4', 't5', 't6', 't7']);
   });
 
-  it('a log that lost its end is made whole when one of the lost snapshots is asked for by its id and saved again, or by prune', async () => {
+  it('a truncated log is restored when one of the lost snapshots is read by its id and saved again, or by prune', async () => {
     for (const mend of [
       (store: Store) => store.saveSnapshot('t6', (current) => ({ ...current!, updatedAt: '2026-01-02T00:00:00.000Z' })),
       (store: Store) => store.prune({ maxChainLength: 100 }),
@@ -164,7 +164,7 @@ describe('damaged index: ', () => {
     nothing: () => ({ base: { id: 'none', version: '0' } }),
   };
   for (const [name, base] of Object.entries(bases)) {
-    it(`a snapshot that names ${name} as its base answers DATA_LOSS at once, the tenant goes on`, async () => {
+    it(`a snapshot that names ${name} as its base answers DATA_LOSS at once, the tenant still works`, async () => {
       const folder = await filled();
       const path = join(folder, 'global/t4.json');
       const own = readJson(path)['genkitx-agents'] as { state: [string, number] };

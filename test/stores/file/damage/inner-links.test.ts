@@ -18,14 +18,14 @@ const INNER = [
   'global/.scopes',
 ] as const;
 
-/** A sentence that names no path inside the directory. */
+/** A message without a path inside the directory. */
 function refusalIn(folder: string): object {
   return { status: 'FAILED_PRECONDITION', message: expect.not.stringContaining(`${folder}/`) };
 }
 
 const OPTIONS = { checkpointInterval: 1 };
 
-/** A folder that has all that there may be, diffs, shards and a record, and a store that has saved to it. */
+/** A folder with diffs, shards and a record, and a store that has saved to it. */
 async function filled(): Promise<{ folder: string; store: Store }> {
   const folder = temporaryFolder();
   const first = openStore(folder, { checkpointInterval: 3 });
@@ -37,7 +37,7 @@ async function filled(): Promise<{ folder: string; store: Store }> {
   return { folder, store };
 }
 
-/** Puts in the place of an inner folder a link to a copy of it, which has what the store would take for its own, to be removed. */
+/** Replaces an inner folder by a link to a copy of it. The copy has files that the store would remove as its own. */
 function exchange(folder: string, place: string): { outside: string } {
   const outside = join(temporaryFolder(), 'outside');
   mkdirSync(outside);
@@ -53,7 +53,7 @@ function exchange(folder: string, place: string): { outside: string } {
   return { outside };
 }
 
-/** Saves, rewrites, prunes and deletes. The save, which writes to every folder, is refused, and whatever else is refused is so likewise. */
+/** Saves, rewrites, prunes and deletes. The save, which writes to every folder, is refused; other calls may be refused with the same error. */
 async function expectRefusal(store: Store, refusal: object): Promise<void> {
   await expect(saveTurn(store, 6, { wide: true, scopes: [adding(ADA)] })).rejects.toMatchObject(refusal);
   const rest = [
@@ -164,7 +164,7 @@ describe('a plain file in the place of an inner folder', () => {
       const { folder, store } = await filled();
       rmSync(join(folder, place), { recursive: true });
       writeFileSync(join(folder, place), 'mine');
-      // Where something is looked for below it first, the system is the one who refuses.
+      // If the store first reads below it, the system refuses.
       const refusal = { ...refusalIn(folder), status: expect.stringMatching(/^(?:FAILED_PRECONDITION|UNAVAILABLE)$/) };
       await expectRefusal(store, refusal);
       await store.close();

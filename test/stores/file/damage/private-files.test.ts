@@ -54,7 +54,7 @@ describe('private files:', () => {
 });
 
 describe('tenant fence:', () => {
-  it('no prefix leads out of the directory, and no two prefixes to the same data', async () => {
+  it('no prefix leads out of the directory, and different prefixes have different data', async () => {
     const parent = temporaryFolder();
     const folder = join(parent, 'store');
     const prefixes = [
@@ -124,8 +124,8 @@ describe('names of files', () => {
   });
 });
 
-describe('what reading leaves', () => {
-  it('is nothing: no file, no folder, not even the directory', async () => {
+describe('reading', () => {
+  it('creates no file and no folder, not even the directory', async () => {
     const parent = temporaryFolder();
     const folder = join(parent, 'store');
     const store = new FileSessionStore(folder);
@@ -150,7 +150,7 @@ describe('what reading leaves', () => {
 });
 
 describe('a call without its argument', () => {
-  it('is refused by a sentence', async () => {
+  it('is refused with a message', async () => {
     const store = new FileSessionStore(temporaryFolder());
     for (const method of ['listSnapshots', 'deleteSession', 'getSnapshot', 'getSnapshotMetadata'] as const) {
       const call = store[method].bind(store) as () => Promise<unknown>;
@@ -160,7 +160,7 @@ describe('a call without its argument', () => {
 });
 
 describe('an unusable directory', () => {
-  it('is one clear sentence when the store is made', () => {
+  it('is refused with one clear message when the store is created', () => {
     const folder = temporaryFolder();
     const file = join(folder, 'file');
     writeFileSync(file, '');

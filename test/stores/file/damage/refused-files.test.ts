@@ -1,4 +1,4 @@
-/** Files of one session that can't be opened or understood: the calls of the tenant go on, and `check` names the files. */
+/** Files of one session that can't be opened or read: the calls of the tenant still work, and `check` names the files. */
 import { execFileSync } from 'node:child_process';
 import {
   existsSync,
@@ -48,7 +48,7 @@ const SNAPSHOT = 'global/b.json';
 const LOG = 'global/.sessions/one/log.jsonl';
 
 interface Refusal {
-  /** Makes the file one that is refused; answers the path that the process may not open, if there is one. */
+  /** Makes the store refuse the file. Returns the path that the process may not open, if there is one. */
   readonly plant: (folder: string) => string | void;
   readonly place: string;
 }
@@ -78,7 +78,7 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
 
 describe('lists, prune, retention and check of a tenant with', () => {
   for (const [name, { plant: refuse, place }] of Object.entries(REFUSALS)) {
-    it(`${name} go on; check calls it unreadable, and nothing of it is changed`, async () => {
+    it(`${name} still work; check reports it as unreadable, and it is not changed`, async () => {
       const folder = await plant();
       const closed = refuse(folder);
       const open = (path: string, flags: number): number => {
@@ -128,7 +128,7 @@ describe('in the place of a file', () => {
         harm(join(folder, place));
         const store = new FileSessionStore(folder, { durability: 'fast' });
         const leaf = await store.getSnapshot({ sessionId: 'one' }).catch((error: { status: unknown }) => error);
-        // A log is made anew from the snapshots.
+        // A log is rebuilt from the snapshots.
         expect(leaf).toMatchObject(place === LOG ? { snapshotId: 'b' } : { status: 'DATA_LOSS' });
         expect((await store.listSessions()).items).toHaveLength(2);
         const { findings } = await store.check();
@@ -142,7 +142,7 @@ describe('in the place of a file', () => {
   }
 });
 
-it('what a failed write of a record left, an empty folder, is an orphan', async () => {
+it('the empty folder of a failed write of a record is an orphan', async () => {
   const folder = await plant();
   const store = new FileSessionStore(folder);
   for (const session of ['two', 'none']) {
@@ -164,7 +164,7 @@ it('what a failed write of a record left, an empty folder, is an orphan', async 
   await store.close();
 });
 
-it('a folder that a killed deletion left is removed by the next one', async () => {
+it('the folder of a killed deletion is removed by the next deletion', async () => {
   const folder = await plant();
   const store = new FileSessionStore(folder);
   await store.deleteSession({ sessionId: 'one' });
@@ -186,7 +186,7 @@ it('a store with a relative directory says that the working directory was remove
   }
 });
 
-describe('the process keeps nothing of', () => {
+describe('the process keeps no data of', () => {
   /** Shows what the store keeps in memory. */
   class OpenStore extends FileSessionStore {
     get sessions() {
@@ -203,7 +203,7 @@ describe('the process keeps nothing of', () => {
     });
   }
 
-  it('sessions that were deleted, and of those that it no longer remembers', async () => {
+  it('deleted sessions, and of sessions that the cache has dropped', async () => {
     const store = new OpenStore(temporaryFolder(), { durability: 'fast' });
     const refs: WeakRef<object>[] = [];
     for (let i = 0; i < 20; i++) {

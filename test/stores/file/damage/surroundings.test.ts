@@ -8,7 +8,7 @@ import { entriesBelow, killOwners, leftovers, temporaryFolder } from '../support
 import { openStore, saveTurn, saveTurns, SESSION } from '../support/scenarios.ts';
 
 describe('close()', () => {
-  it('waits until the saves under way have ended, refuses those that come later, and leaves no mark', async () => {
+  it('waits until the running saves have ended, refuses later ones, and leaves no mark', async () => {
     const folder = temporaryFolder();
     const store = openStore(folder, { durability: 'full' });
     await saveTurn(store, 1);
@@ -59,7 +59,7 @@ describe('a thread', () => {
 });
 
 describe('a file system without hard links', () => {
-  it('is refused with a sentence, and nothing is saved', async () => {
+  it('is refused with a message, and nothing is saved', async () => {
     const folder = temporaryFolder();
     const fs: FileSystem = {
       ...nodeFileSystem,
@@ -77,7 +77,7 @@ describe('a file system without hard links', () => {
 });
 
 describe('a reader', () => {
-  it('makes no file, not even where the holder of a lock was killed', async () => {
+  it('creates no file, not even after the holder of a lock was killed', async () => {
     const folder = temporaryFolder();
     let dead = false;
     const fs: FileSystem = {

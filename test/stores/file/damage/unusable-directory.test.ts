@@ -1,4 +1,4 @@
-/** A directory that can't be made: the error names it to the developer, and never to a client. */
+/** A directory that can't be created: the error names it for the developer, but never for a client. */
 import { writeFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineCustomAgent, genkit } from 'genkitx-agents';
@@ -16,7 +16,7 @@ const errorLog = catchErrorLog();
 const save = (store: FileSessionStore): Promise<unknown> =>
   store.saveSnapshot('one', () => ({ sessionId: 's', createdAt: 'x', status: 'completed', state: {} }));
 
-/** A file system in which a call fails below `folder`, as where a process may not write there, or in a read-only one. */
+/** A file system in which a call fails below `folder`, for example because the process may not write there. */
 function refusing(folder: string, call: 'mkdir' | 'stat', code: string): FileSystem {
   const fails = (path: string): never => {
     throw Object.assign(new Error(`${code}: ${call} '${path}'`), { code, syscall: call, path });
@@ -30,13 +30,13 @@ function refusing(folder: string, call: 'mkdir' | 'stat', code: string): FileSys
   };
 }
 
-/** The store of a directory that can't be made in `folder`, by the system's code. */
+/** Directories that can't be created in `folder`, by the system's code. */
 const CASES: Readonly<Record<string, (folder: string, directory: string) => FileSessionStore>> = {
   'ENOENT, a symbolic link to nothing': (folder, directory) => {
     symlinkSync(join(folder, 'nothing'), directory);
     return new FileSessionStore(directory);
   },
-  'ENOTDIR, a file that came into its path later': (folder, directory) => {
+  'ENOTDIR, a file that was created in its path later': (folder, directory) => {
     const store = new FileSessionStore(join(directory, 'below'));
     writeFileSync(directory, '');
     return store;
@@ -65,14 +65,14 @@ describe('a directory that can’t be made', () => {
     });
   }
 
-  it('is named with the store that it is of', async () => {
+  it('is named with the class of its store', async () => {
     const folder = temporaryFolder();
     symlinkSync(join(folder, 'nothing'), join(folder, 'memories'));
     const commit = new FileMemoryStore(join(folder, 'memories')).commit(ADA, [put('one')]);
     await expect(commit).rejects.toThrow("FileMemoryStore can't make or open its directory");
   });
 
-  it('is made by the next save once the reason is gone', async () => {
+  it('is created by the next save after the cause is fixed', async () => {
     const folder = temporaryFolder();
     let fs = refusing(folder, 'mkdir', 'EACCES');
     const mkdir = (path: string): void => fs.mkdir(path);
@@ -82,7 +82,7 @@ describe('a directory that can’t be made', () => {
     expect(await save(store)).toBe('one');
   });
 
-  it('is named in process and in the log; an HTTP client gets an errorId and nothing of the path', async () => {
+  it('is named in process and in the log; an HTTP client gets an errorId, but not the path', async () => {
     const folder = temporaryFolder();
     const directory = join(folder, 'sessions');
     const store = CASES['ENOENT, a symbolic link to nothing']!(folder, directory);

@@ -4,7 +4,7 @@ import { isTorture } from '../../../support/scale.ts';
 import { RANDOM } from '../../../conformance/support/random-subjects.ts';
 import { runKit } from '../support/kit.ts';
 
-// How often a whole state is written: short sessions have what long ones need.
+// A short interval, so that short sessions have checkpoints and diffs like long ones.
 runKit({ checkpointInterval: 3 }, { effort: isTorture ? 0.3 : 0.06 });
 if (isTorture) {
   runKit({}, { effort: 0.1, subjects: RANDOM });

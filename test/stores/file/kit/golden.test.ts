@@ -28,7 +28,7 @@ for (const version of ['file-v1']) {
         expect(read).toEqual(expectations[tenant]);
       });
 
-      it(`goes on with new saves, rewrites and pruning: ${tenant.slice(0, 40)}`, async () => {
+      it(`works with new saves, rewrites and pruning: ${tenant.slice(0, 40)}`, async () => {
         const folder = temporaryFolder();
         cpSync(join(GOLDEN, version), folder, { recursive: true });
         const store = openTenant(folder, tenant);
@@ -50,7 +50,7 @@ describe('a directory of the format file-v1 that has records', () => {
   const scopes = GOLDEN_RECORDS.map(([id]) => id);
   const records = GOLDEN_RECORDS.map(([, record]) => record);
 
-  it('reads as it was written, drafts included, and goes on', async () => {
+  it('reads as it was written, drafts included, and works with new saves', async () => {
     const folder = temporaryFolder();
     cpSync(join(GOLDEN, 'file-v1-records'), folder, { recursive: true });
     const store = new FileSessionStore(folder);
@@ -63,7 +63,7 @@ describe('a directory of the format file-v1 that has records', () => {
 });
 
 describe('a directory of the format file-v1 that has records of sessions', () => {
-  it('reads as it was written, and goes on', async () => {
+  it('reads as it was written, and works with new saves', async () => {
     const folder = temporaryFolder();
     cpSync(join(GOLDEN, 'file-v1-session-records'), folder, { recursive: true });
     const store = new FileSessionStore(folder);

@@ -6,7 +6,7 @@ import { envelope, localKeys } from 'genkitx-agents/privacy';
 import { memoryStoreConformance } from 'genkitx-agents/testing';
 import { describe, it } from 'vitest';
 
-/** The names of all files below a folder, and what is in them. */
+/** The names and contents of all files below a folder. */
 function dump(folder: string): string {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map((name) => join(folder, name))

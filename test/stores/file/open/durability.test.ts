@@ -29,7 +29,7 @@ describe('flush order:', () => {
   });
 });
 
-/** Each file that is moved into a place where it is looked for was flushed before, and the place after; so was the log before. */
+/** Checks that each file was flushed before it was moved into its place, and the place's folder after; the log also before. */
 function assertFlushed(operations: readonly Operation[], tenant: string): void {
   const dirtyFiles = new Set<string>();
   const dirtyFolders = new Set<string>();
@@ -66,7 +66,7 @@ function assertFlushed(operations: readonly Operation[], tenant: string): void {
 describe(`crash points: (seed ${seed})`, () => {
   const survivals: readonly Survival[] = ['dropped', 'metadata-only', 'mixed'];
   for (const scenario of SCENARIOS) {
-    it(`${scenario.name}: a power failure at any point leaves what was or what is to be`, async () => {
+    it(`${scenario.name}: a power failure at any point leaves the state before or after`, async () => {
       const random = new Random(seed);
       const { start, operations, before, after } = await record(scenario);
       let crashes = 0;
@@ -94,7 +94,7 @@ describe(`crash points: (seed ${seed})`, () => {
   }
 });
 
-/** Runs the operation on the real disk and answers what it did there. */
+/** Runs the operation on the real disk and returns its system calls. */
 async function record(
   scenario: Scenario,
 ): Promise<{ start: string; operations: Operation[]; before: unknown; after: unknown }> {
@@ -115,7 +115,7 @@ async function record(
   return { start, operations, before, after };
 }
 
-/** Whatever happened, the session can be saved to, and nothing of the failure is left. */
+/** Checks that the session can be saved to, and that the failure has left no files. */
 async function goesOn(store: ReturnType<typeof openStore>, { name }: Scenario): Promise<void> {
   const leaf = await store.getSnapshot({ sessionId: SESSION });
   await store.saveSnapshot('next', () => ({
@@ -144,7 +144,7 @@ describe('n-th fault:', () => {
   }
 });
 
-/** Lets the n-th system call of an operation fail, for each n, and sees what became of it. */
+/** Lets the n-th system call of an operation fail, for each n, and checks the result. */
 async function failAt(
   scenario: Scenario,
   codeOf: (nth: number) => string,
@@ -186,7 +186,7 @@ async function failAt(
       const { message, status } = outcome as GenkitError;
       expect(['RESOURCE_EXHAUSTED', 'UNAVAILABLE'], place).toContain(status);
       expect(message, place).not.toContain(`${folder}/`);
-      // A removal that fails late has happened all the same, and whole.
+      // A removal that fails late may have happened completely.
       if (/may have been saved|Pruning|Deleting/.test(message)) expect([before, after], place).toContainEqual(found);
       else expect(found, `${place}: refused`).toEqual(before);
     }

@@ -10,7 +10,7 @@ const turn = { sessionId: SESSION, createdAt: '2026-01-01T00:00:00.000Z', status
 
 const REFUSAL = { status: 'FAILED_PRECONDITION', message: expect.stringContaining('migratingStore({ from, to })') };
 
-/** Every call of a store that looks into the directory. */
+/** Every call of a store that reads the directory. */
 function callsOf(store: FileSessionStore): Record<string, () => Promise<unknown>> {
   return {
     'getSnapshot by id': () => store.getSnapshot({ snapshotId: 'one' }),
@@ -33,7 +33,7 @@ describe('a directory of Genkit’s own store', () => {
     'a prefix of several folders': () => 'team/Ada',
   };
   for (const [name, prefix] of Object.entries(prefixes)) {
-    it(`with ${name} is left as it is; each call names migratingStore and asks for another directory`, async () => {
+    it(`with ${name} is not changed; each call names migratingStore and asks for another directory`, async () => {
       const folder = temporaryFolder();
       const options = prefix && { snapshotPathPrefix: prefix };
       const genkit = new GenkitFileSessionStore(folder, options);
@@ -47,7 +47,7 @@ describe('a directory of Genkit’s own store', () => {
     });
   }
 
-  it('is recognised in a tenant’s folder too, beside data of this store', async () => {
+  it('is also recognized in a tenant’s folder, next to data of this store', async () => {
     const folder = temporaryFolder();
     const prefix = ({ context } = {} as { context?: Record<string, unknown> }): string => String(context?.['tenant']);
     const store = new FileSessionStore(folder, { snapshotPathPrefix: prefix });
@@ -59,7 +59,7 @@ describe('a directory of Genkit’s own store', () => {
   });
 });
 
-describe('a directory with files that are no snapshots', () => {
+describe('a directory with files that are not snapshots', () => {
   it('is used', async () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, 'notes'));
@@ -72,7 +72,7 @@ describe('a directory with files that are no snapshots', () => {
 });
 
 describe('a directory of this store whose folder of sessions is lost', () => {
-  it('reads as before, but for states in shards, and is made whole by the next change', async () => {
+  it('reads as before, except states in shards, and is restored by the next change', async () => {
     const folder = temporaryFolder();
     const store = openStore(folder);
     await saveTurns(store, 5);

@@ -7,7 +7,7 @@ import { openStore, saveTurns, SESSION, type Store } from '../support/scenarios.
 
 type Call = (...args: unknown[]) => unknown;
 
-/** What becomes of a system call; `undefined`: it is carried out. */
+/** The fault of a system call; `undefined`: none. */
 type Fault = (name: keyof FileSystem, args: readonly unknown[]) => void;
 
 function fails(code: string): Fault {
@@ -30,7 +30,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
 };
 
-/** The file system, of which the n-th call has a fault. */
+/** The file system with a fault in the n-th call. */
 function faultyFileSystem(nth: number, fault: Fault): FileSystem {
   let calls = 0;
   const faulty: FileSystem = { ...nodeFileSystem };
@@ -44,7 +44,7 @@ function faultyFileSystem(nth: number, fault: Fault): FileSystem {
   return faulty;
 }
 
-/** Adds so many to a counter, and to the session a turn each; answers how many were acknowledged, and how many perhaps made. */
+/** Increments a counter this many times, with a turn each. Returns how many were acknowledged, and how many may have been saved. */
 async function increment(store: Store, times: number): Promise<{ made: number; perhaps: number }> {
   const count = { made: 0, perhaps: 0 };
   for (let i = 0; i < times; i++) {

@@ -7,10 +7,10 @@ import { LockFolder } from '../../../../stores/file/disk/lock-folder.ts';
 import { formatOwner, livenessOf, newOwner, parseOwner, type Owner } from '../../../../stores/file/disk/lock-owner.ts';
 import { entriesBelow, temporaryFolder } from '../support/folders.ts';
 
-/** No process has so high a number. */
+/** No process has such a high id. */
 const NO_PROCESS = 4_194_305;
 
-/** Locks are called by a SHA-256; what has another name is left alone. */
+/** The name of a lock is a SHA-256; files with other names are not touched. */
 const A_LOCK = 'a'.repeat(64);
 
 function deadOwner(nonce: string): Owner {
@@ -29,14 +29,14 @@ async function take(locks: LockFolder): Promise<'taken'> {
   return locks.run(A_LOCK, 'It', async () => 'taken' as const);
 }
 
-/** Nothing but what the store has for its own use while it is open. */
+/** Only the files that an open store uses. */
 async function expectTidy(locks: LockFolder, folder: string): Promise<void> {
   locks.close();
   expect(entriesBelow(folder)).toEqual([]);
 }
 
 describe('a lock', () => {
-  it('keeps others out while its owner lives; a caller that waits too long gets ABORTED and a sentence', async () => {
+  it('excludes other owners while its owner lives; a caller that waits too long gets ABORTED and a message', async () => {
     const folder = temporaryFolder();
     note(folder, A_LOCK, newOwner());
     await expect(take(open(folder))).rejects.toMatchObject({
@@ -46,7 +46,7 @@ describe('a lock', () => {
   });
 
   it.each([-3_600_000, 3_600_000])(
-    'is given up when the clock jumps by %i ms: others may take it for abandoned',
+    'is given up when the clock jumps by %i ms: another process may consider it abandoned',
     async (ms) => {
       const locks = open(temporaryFolder());
       const held = locks.run(A_LOCK, 'It', async (lock) => {
@@ -58,7 +58,7 @@ describe('a lock', () => {
     },
   );
 
-  it('whose owner died is taken over, and so is one that died taking it over, and so on', async () => {
+  it('whose owner died is taken over, also after several owners died during a takeover', async () => {
     const folder = temporaryFolder();
     note(folder, A_LOCK, deadOwner('00000000000a'));
     note(folder, `${A_LOCK}.1`, deadOwner('00000000000b'));
@@ -68,12 +68,12 @@ describe('a lock', () => {
     await expectTidy(locks, folder);
   });
 
-  it('that was taken over from a dead owner is held until the task ends, also while what the dead left is removed', async () => {
+  it('that was taken over from a dead owner is held until the task ends, also while the files of the dead owner are removed', async () => {
     const folder = temporaryFolder();
     const locks = open(folder);
     const names = [A_LOCK, 'b'.repeat(64)];
     for (const name of names) note(folder, name, deadOwner('00000000000a'));
-    // Others take the lock once one of these is gone.
+    // Another process takes the lock when one of these is gone.
     const isHeld = (name: string) =>
       locks.run(name, 'It', async () => {
         expect(entriesBelow(folder)).toEqual(expect.arrayContaining([name, `${name}.1`]));
@@ -88,7 +88,7 @@ describe('a lock', () => {
     await expect(take(open(folder))).rejects.toBeInstanceOf(GenkitError);
   });
 
-  it('that was released while it was claimed is not taken by the late claim', async () => {
+  it('that was released during a claim is not taken by the late claim', async () => {
     const folder = temporaryFolder();
     const path = join(folder, A_LOCK);
     note(folder, A_LOCK, deadOwner('00000000000a'));
@@ -110,7 +110,7 @@ describe('a lock', () => {
     expect(existsSync(path), 'the third one has it still').toBe(true);
   });
 
-  it('of an owner that can’t be asked is taken over when it is old, not before', async () => {
+  it('of an owner that can’t be looked up is taken over when it is old, not before', async () => {
     const folder = temporaryFolder();
     let age = 29_000;
     const fs: FileSystem = {
@@ -129,7 +129,7 @@ describe('a lock', () => {
     await expectTidy(locks, folder);
   });
 
-  it('without a text counts as held; when it is old a power failure left it, and it is taken over', async () => {
+  it('without a text counts as held; an old one is left by a power failure, and is taken over', async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, A_LOCK), '');
     const early = open(folder);
@@ -164,7 +164,7 @@ describe('a lock', () => {
     }
   });
 
-  it('that could not be released is the owner’s own the next time', async () => {
+  it('that could not be released is used again by its owner', async () => {
     const folder = temporaryFolder();
     let fails = true;
     const fs: FileSystem = {
@@ -182,7 +182,7 @@ describe('a lock', () => {
     await expectTidy(locks, folder);
   });
 
-  it('held for too long is given up before the commit point', async () => {
+  it('that was held too long is given up before the commit point', async () => {
     const locks = open(temporaryFolder());
     const now = Date.now;
     const held = locks.run(A_LOCK, 'It', async (lock) => {
@@ -193,7 +193,7 @@ describe('a lock', () => {
     await expect(held.finally(() => (Date.now = now))).rejects.toMatchObject({ status: 'ABORTED' });
   });
 
-  it('of the dead is removed with the first lock, with their marks and claims; of the living nothing is', async () => {
+  it('of a dead owner is removed with the first lock, with its marks and claims; files of living owners stay', async () => {
     const folder = temporaryFolder();
     const living = newOwner();
     note(folder, `owner-${formatOwner(deadOwner('00000000000a'))}`, deadOwner('00000000000a'));
@@ -213,7 +213,7 @@ describe('a lock', () => {
 });
 
 describe('an owner', () => {
-  it('can be told from a later process of the same number, and from one of another machine', () => {
+  it('is distinguished from a later process with the same id, and from one on another machine', () => {
     const self = newOwner();
     expect(parseOwner(formatOwner(self))).toEqual(self);
     expect(parseOwner('anything else')).toBeUndefined();

@@ -9,7 +9,7 @@ afterEach(() => {
 });
 
 describe('calls on many sessions', () => {
-  it('let others of the process run in between', async () => {
+  it('let other work of the process run in between', async () => {
     const folder = temporaryFolder();
     const store = openStore(folder, { durability: 'fast' });
     for (let i = 0; i < 60; i++) {
@@ -64,7 +64,7 @@ describe('a clock that was centuries ahead for one save', () => {
 describe('many tenants', () => {
   const context = (tenant: string): { context: { auth: { uid: string } } } => ({ context: { auth: { uid: tenant } } });
 
-  it('do not make a listener miss what its own store saves', async () => {
+  it('do not make a listener miss saves of its own store', async () => {
     const fs: FileSystem = {
       ...nodeFileSystem,
       watch: () => {
@@ -111,7 +111,7 @@ describe('many tenants', () => {
 });
 
 describe('the facts about a session', () => {
-  it('are those of the write that was last, whichever of its snapshots that was', async () => {
+  it('are those of the last write, of any of its snapshots', async () => {
     const folder = temporaryFolder();
     const store = openStore(folder, { durability: 'fast' });
     await store.saveSnapshot('t0', () => ({ sessionId: SESSION, createdAt: 'x', status: 'completed' }), {

@@ -5,7 +5,7 @@ import { nodeFileSystem, type FileSystem } from '../../../../stores/file/disk/fi
 import { temporaryFolder } from '../support/folders.ts';
 import { openStore, saveTurn, saveTurns, SESSION, type Store } from '../support/scenarios.ts';
 
-/** A store whose process also reads during every flush, that is at every point at which a save waits. */
+/** A store whose process also reads during every flush, which is every point at which a save waits. */
 function openRead(folder: string, options: Parameters<typeof openStore>[1]): { store: Store; reads: () => number } {
   let reads = 0;
   const fs: FileSystem = {
@@ -27,7 +27,7 @@ function snapshotFiles(folder: string): string[] {
 }
 
 describe('readers in the process of a writer that flushes and prunes', () => {
-  it('change nothing of what a save removes, and prune() harms nothing of what is left', async () => {
+  it('do not change what a save removes, and prune() keeps the rest intact', async () => {
     const folder = temporaryFolder();
     const { store, reads } = openRead(folder, { maxPersistedChainLength: 3, checkpointInterval: 25 });
     await saveTurns(store, 30, true);
@@ -41,7 +41,7 @@ describe('readers in the process of a writer that flushes and prunes', () => {
     }
   });
 
-  it('change nothing of what prune() and deleteSession() remove', async () => {
+  it('do not change what prune() and deleteSession() remove', async () => {
     const folder = temporaryFolder();
     const { store } = openRead(folder, {});
     await saveTurns(store, 8, true);
@@ -52,7 +52,7 @@ describe('readers in the process of a writer that flushes and prunes', () => {
     expect(snapshotFiles(folder)).toEqual([]);
   });
 
-  it('of another process’s commits count them once, however many look at the same moment', async () => {
+  it('of another process’s commits count them once, however many read at the same time', async () => {
     const folder = temporaryFolder();
     const reader = openStore(folder);
     const looks: Promise<unknown>[] = [];
@@ -74,14 +74,14 @@ describe('readers in the process of a writer that flushes and prunes', () => {
   });
 });
 
-describe('what prune() finds of a removed snapshot', () => {
-  it('is kept where others start from it', async () => {
+describe('the state of a removed snapshot', () => {
+  it('is kept by prune() if other diffs start from it', async () => {
     const folder = temporaryFolder();
     let fails = false;
     const fs: FileSystem = {
       ...nodeFileSystem,
       rename: (from, to) => {
-        // The file of the removed snapshot can't be moved to where those look for it that start from it.
+        // The file of the removed snapshot can't be moved to the place of kept states.
         if (fails && from.endsWith('/t1.json')) return;
         nodeFileSystem.rename(from, to);
       },

@@ -13,7 +13,7 @@ import type { TaskInput } from './support/protocol.ts';
 const SESSIONS = ['one', 'two'];
 /** Each kill takes a new process, which takes a second or two to start. */
 const LONGEST_MS = scale(300_000, 7_200_000);
-/** After so many kills a new folder, so that looking at all of it stays cheap. */
+/** After this many kills a new folder, so that reading all of it stays fast. */
 const KILLS_IN_A_FOLDER = scale(2, 4);
 const KILLS_AMONG_OTHERS = 10;
 
@@ -64,7 +64,7 @@ describe(`crash-kill: (seed ${seed})`, () => {
   afterEach(() => folders.end());
   afterAll(() => processes.end());
 
-  /** Opens the store anew, compares it with the ledger, saves once to each session, closes it, and looks at what lies about. */
+  /** Opens the store again, compares it with the ledger, saves once to each session, closes it, and checks for leftover files. */
   async function inspect(
     folder: string,
     options: FileSessionStoreOptions,
@@ -104,7 +104,7 @@ describe(`crash-kill: (seed ${seed})`, () => {
           let saved = 0;
           writer.onLine = (line) => {
             ledger.note(line);
-            // Every other writer ends wherever it happens to be, some time after a save.
+            // Every other writer ends at a random point, some time after a save.
             if (line.includes('"saved"') && ++saved === killAfter && kill % 2 === 0) void writer.kill();
           };
           const death = kill % 2 === 0 ? undefined : randomDeath(random);
@@ -126,7 +126,7 @@ describe(`crash-kill: (seed ${seed})`, () => {
 
   const others = scale(3, 200);
   it(
-    `crash-kill: when one of three writers is killed, ${others} times, the others go on`,
+    `crash-kill: when one of three writers is killed, ${others} times, the others continue`,
     async () => {
       const random = new Random(seed + 1);
       for (let done = 0; done < others; done += KILLS_AMONG_OTHERS) {
@@ -142,7 +142,7 @@ describe(`crash-kill: (seed ${seed})`, () => {
         await Promise.all(survivors.map(untilResting));
         for (let kill = done; kill < Math.min(done + KILLS_AMONG_OTHERS, others); kill++) {
           const killed = start(spares.take(), { death: randomDeath(random) });
-          // They write while the victim does, and again after its death, whatever it held.
+          // They write together with the killed writer, and again after its death.
           for (const moment of [Promise.resolve(), killed]) {
             await moment;
             const resting = survivors.map(untilResting);
@@ -187,7 +187,7 @@ describe(`crash-kill: (seed ${seed})`, () => {
     await hasty.close();
   });
 
-  it('crash-kill: a snapshot whose rewrite was cut short leaves no file when it is pruned', async () => {
+  it('crash-kill: a snapshot whose rewrite was interrupted leaves no file when it is pruned', async () => {
     const spec = { folder: folders.folder(), options: { maxPersistedChainLength: 2 } };
     const save = async (id: string): Promise<void> => {
       const store = new FileSessionStore(spec.folder, { ...FAST, ...spec.options });

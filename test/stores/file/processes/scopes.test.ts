@@ -44,7 +44,7 @@ describe(`records that processes share (seed ${seed})`, () => {
     await Promise.all(children.map((child) => child.kill()));
   });
 
-  /** Two writers that go on, and one that dies. */
+  /** Two writers that continue, and one that dies. */
   async function killOneOfThree(folder: string, death: DeathPlan, acknowledged: string[]): Promise<void> {
     const start = (sessionId: string, plan: { death?: DeathPlan } = {}): { child: Child; end: Promise<unknown> } => {
       const child = processes.start();
@@ -56,7 +56,7 @@ describe(`records that processes share (seed ${seed})`, () => {
     const victim = start('three', { death });
     await victim.end;
     const after = acknowledged.length;
-    // They go on, whatever it held.
+    // They continue, whatever lock it held.
     await expect.poll(() => acknowledged.length, { timeout: 60_000 }).toBeGreaterThan(after + 4);
     await Promise.all(survivors.map(({ child }) => child.kill()));
     await Promise.all(survivors.map(({ end }) => end));

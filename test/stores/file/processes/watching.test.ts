@@ -11,7 +11,7 @@ import { FAST } from './support/stores.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** A system that can't tell of changes. */
+/** A system that does not report changes. */
 const unwatchable: FileSystem = {
   ...nodeFileSystem,
   watch() {
@@ -28,10 +28,10 @@ interface Way {
 const POLLING: Way = { name: 'polling', options: { snapshotWatchPollIntervalMs: 5 }, fileSystem: unwatchable };
 const TOLD: Way = { name: 'the system', options: { snapshotWatchPollIntervalMs: HOUR_MS }, fileSystem: nodeFileSystem };
 
-/** Looks when something subscribes, and not otherwise. */
+/** Polls only on a new subscription. */
 const SELDOM: Way = { name: 'nothing', options: TOLD.options, fileSystem: unwatchable };
 
-/** What a listener was told of a snapshot. */
+/** The notifications of a listener about a snapshot. */
 class Ear {
   readonly heard: SessionSnapshot[] = [];
   #waiting: { isEnough: () => boolean; resolve: () => void } | undefined;
@@ -41,7 +41,7 @@ class Ear {
     if (this.#waiting?.isEnough()) this.#waiting.resolve();
   };
 
-  /** Each status told, rewrites that kept it left out. */
+  /** The statuses of the notifications, without rewrites that kept the status. */
   get statuses(): (SnapshotStatus | undefined)[] {
     return this.heard.map((s) => s.status).filter((status, i, all) => i === 0 || status !== all[i - 1]);
   }
@@ -58,7 +58,7 @@ class Ear {
   }
 }
 
-describe('watching what another process saves', () => {
+describe('watching saves of another process', () => {
   const processes = new Fleet();
   const folders = new Fleet();
   const stores: FileSessionStore[] = [];
@@ -80,13 +80,13 @@ describe('watching what another process saves', () => {
   afterAll(() => processes.end());
 
   for (const way of [POLLING, TOLD]) {
-    it(`tells each status once and in order, by ${way.name}`, async () => {
+    it(`notifies of each status once and in order, by ${way.name}`, async () => {
       const folder = folders.folder();
       const store = open(folder, way);
       await store.saveSnapshot('first', () => pending('other'));
       const ears = Array.from({ length: scale(20, 200) }, () => new Ear());
       ears.forEach((ear, i) => store.onSnapshotStateChange(`s${i}`, ear.listener));
-      // Watchers are told how things are, then what becomes of them: when this one is, the others were looked at and are not there.
+      // Watchers get the current snapshot first. When this one has it, the missing ones were checked as well.
       const last = new Ear();
       store.onSnapshotStateChange('first', last.listener);
       await last.untilTold('pending');
@@ -98,7 +98,7 @@ describe('watching what another process saves', () => {
       }
     });
 
-    it(`tells nothing after the end of a subscription, by ${way.name}`, async () => {
+    it(`does not notify after the end of a subscription, by ${way.name}`, async () => {
       const folder = folders.folder();
       const store = open(folder, way);
       const [early, late] = [new Ear(), new Ear()];
@@ -112,7 +112,7 @@ describe('watching what another process saves', () => {
       expect(early.statuses).toEqual(['pending']);
     });
 
-    it(`tells how a snapshot is that another process saved before, by ${way.name}`, async () => {
+    it(`notifies of a snapshot that another process saved before, by ${way.name}`, async () => {
       const folder = folders.folder();
       await other.call('walk', { store: { folder }, id: 'settled', statuses: ['pending', 'failed'] });
       const ear = new Ear();
@@ -123,7 +123,7 @@ describe('watching what another process saves', () => {
   }
 
   const changes = Array.from({ length: 15 }, () => ['expired', 'pending'] as const).flat();
-  it(`tells each of ${changes.length} statuses that a snapshot had between two looks`, async () => {
+  it(`notifies of each of ${changes.length} statuses that a snapshot had between two polls`, async () => {
     const folder = folders.folder();
     const store = open(folder, SELDOM);
     const ear = new Ear();
@@ -131,14 +131,14 @@ describe('watching what another process saves', () => {
     store.onSnapshotStateChange('busy', ear.listener);
     await ear.untilTold('pending');
     await other.call('walk', { store: { folder }, id: 'busy', statuses: [...changes, 'aborted'] });
-    // A new subscription looks at its snapshot.
+    // A new subscription reads its snapshot.
     store.onSnapshotStateChange('busy', () => {});
     await ear.untilTold('aborted');
     expect(ear.statuses).toEqual(['pending', ...changes, 'aborted']);
   });
 
   for (const isCompacted of [false, true]) {
-    it(`tells nothing that the snapshot was not, of writes that were overtaken${isCompacted ? ', in an index written anew' : ''}`, async () => {
+    it(`does not notify of statuses that the snapshot never had, after overtaken writes${isCompacted ? ', in a rewritten index' : ''}`, async () => {
       const folder = folders.folder();
       const [store, writer] = [open(folder, SELDOM), open(folder, SELDOM)];
       const written: SessionSnapshot[] = [];
@@ -169,8 +169,8 @@ describe('watching what another process saves', () => {
     });
   }
 
-  // The index of a session is written anew when it has many lines about few snapshots.
-  it('tells each of 200 statuses though the index was written anew between two looks', async () => {
+  // The log of a session is rewritten when it has many lines about few snapshots.
+  it('notifies of each of 200 statuses although the log was rewritten between two polls', async () => {
     const folder = folders.folder();
     const store = open(folder, SELDOM);
     const ear = new Ear();
@@ -188,13 +188,13 @@ describe('watching what another process saves', () => {
     expect(ear.statuses).toEqual(['pending', ...many, 'aborted']);
   });
 
-  it('tells each status that a snapshot had between two looks when it was not there before', async () => {
+  it('notifies of each status between two polls of a snapshot that was missing before', async () => {
     const folder = folders.folder();
     const store = open(folder, SELDOM);
     await store.saveSnapshot('first', () => pending('other'));
     const [ear, last] = [new Ear(), new Ear()];
     store.onSnapshotStateChange('new', ear.listener);
-    // When this one was looked at, the one subscribed to before it was, too, and was not there.
+    // When this one was checked, the one subscribed to before was checked too, and was missing.
     store.onSnapshotStateChange('first', last.listener);
     await last.untilTold('pending');
     await other.call('walk', { store: { folder }, id: 'new', statuses: ['pending', 'expired', 'pending', 'failed'] });
@@ -204,7 +204,7 @@ describe('watching what another process saves', () => {
   });
 
   for (const code of ['EACCES', 'ENOTDIR', 'EIO', 'ESTALE']) {
-    it(`goes on when the folder could not be looked at for a while (${code})`, async () => {
+    it(`continues after the folder could not be read for a while (${code})`, async () => {
       const folder = folders.folder();
       let isFailing = false;
       let failures = 0;
@@ -232,7 +232,7 @@ describe('watching what another process saves', () => {
   }
 
   for (const way of [POLLING, { ...POLLING, name: 'polling and the system', fileSystem: nodeFileSystem }]) {
-    it(`works before there is a directory, and makes none, by ${way.name}`, async () => {
+    it(`works without a directory, and does not create it, by ${way.name}`, async () => {
       const folder = join(folders.folder(), 'not', 'yet');
       const ear = new Ear();
       open(folder, way).onSnapshotStateChange('early', ear.listener);
@@ -254,7 +254,7 @@ describe('watching what another process saves', () => {
     expect(ear.statuses.at(-1)).toBe('completed');
   });
 
-  it('still tells everything when the system stops telling', async () => {
+  it('still notifies of everything when the system stops reporting', async () => {
     const folder = folders.folder();
     const failing: FileSystem = {
       ...nodeFileSystem,

@@ -31,7 +31,7 @@ function files(ending: string): string[] {
   return names.filter((name) => name.endsWith(ending)).map((name) => join(folder, name));
 }
 
-it('a commit that broke off at any byte was not made, and the next one is', async () => {
+it('a commit that was interrupted at any byte is not valid, and the next one is made', async () => {
   const store = open();
   await store.commit(ADA, [put('one')]);
   const [log] = files('log.jsonl') as [string];
@@ -52,7 +52,7 @@ it('a commit that broke off at any byte was not made, and the next one is', asyn
   await store.close();
 });
 
-it('a note that was written for a commit that was not made does not count, and goes', async () => {
+it('a note of a commit that was not made is not valid, and is removed', async () => {
   const store = open();
   await store.commit(ADA, [note('profile', 'it', 'first')]);
   const [current] = files('-1.json') as [string];
@@ -62,7 +62,7 @@ it('a note that was written for a commit that was not made does not count, and g
   await open().commit(ADA, [put('one')]);
   expect((await open().notes(ADA, 'profile')).notes).toMatchObject([{ value: 'first' }]);
   expect(files('-2.json')).toEqual([]);
-  // What a sweep removes that no commit came for: the file that another one has replaced.
+  // A sweep also removes a replaced file if no commit did.
   await store.commit(ADA, [note('profile', 'it', 'second')]);
   writeFileSync(current, '{"format":1,"note":["profile","it","CANARY"]}\n');
   await store.sweep();
@@ -88,7 +88,7 @@ it('a job whose commit was made by a process that died before it removed it is n
   await store.close();
 });
 
-it('a commit appends, and a process that begins reads what changed, not the scope', async () => {
+it('a commit appends, and a new process reads the changes, not the scope', async () => {
   let [read, written] = [0, 0];
   const counting: FileSystem = {
     ...nodeFileSystem,

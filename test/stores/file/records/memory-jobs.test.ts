@@ -43,7 +43,7 @@ it.each([
   ['encrypted under a lost key', 'FAILED_PRECONDITION', undefined],
   ['damaged', 'DATA_LOSS', damage],
   ['of a newer format', 'FAILED_PRECONDITION', newer],
-])('a job that is %s does not hinder those of other scopes', async (how, status, change) => {
+])('a job that is %s does not block jobs of other scopes', async (how, status, change) => {
   const warn = vi.spyOn(logger, 'warn').mockReturnValue();
   const isLost = change === undefined;
   const [before, store] = isLost ? [open('lost'), open('new')] : [open(), open()];
@@ -71,7 +71,7 @@ it.each([
   await Promise.all([before.close(), store.close()]);
 });
 
-it('a job whose scope has a damaged log does not hinder those of other scopes, and is not carried out', async () => {
+it('a job whose scope has a damaged log does not block jobs of other scopes, and is not run', async () => {
   const warn = vi.spyOn(logger, 'warn').mockReturnValue();
   const store = open();
   await store.commit(ADA, [put('x')]);

@@ -44,14 +44,14 @@ const ATTEMPTS: readonly Attempt[] = [
   },
 ];
 
-/** Rewrites all snapshots that a save may have been of, and so the marks in their files. */
+/** Rewrites all snapshots of possible saves, and so the marks in their files. */
 async function saveOver(store: Store): Promise<void> {
   for (const id of ['t1', 't2', 't3', 'new', 'alone']) {
     await store.saveSnapshot(id, (current) => (current ? { ...current, updatedAt: '2026-02-01T00:00:00.000Z' } : null));
   }
 }
 
-/** The first calls after the crash; each must leave both records alike. Returns how often the call itself added to them. */
+/** The first calls after the crash. After each, both records must be equal. Returns how often the call itself added to them. */
 const FINDERS: Readonly<Record<string, (store: Store, folder: string) => Promise<number>>> = {
   'a reader': async () => 0,
   'a save of another session that changes the records': async (store) => {
@@ -88,7 +88,7 @@ function draftsIn(folder: string): string[] {
   return readdirSync(join(folder, 'global/.scopes')).filter((name) => name.endsWith('.draft'));
 }
 
-/** Calls `found` with what a writer leaves that dies at its first changing call, its second, and so on to its last. */
+/** Calls `found` with the files of a writer that dies at its first changing call, its second, and so on to its last. */
 async function atEachDeath(
   { save }: Attempt,
   found: (folder: string, deaths: number) => Promise<void>,

@@ -24,7 +24,7 @@ function fileOf(folder: string, id: ScopeId, ending = 'json'): string {
   return join(folder, 'global/.scopes', `${recordNameOf(scopeKey(id))}.${ending}`);
 }
 
-/** Names of files and folders, and contents, in which a text is. */
+/** Files and folders whose name or content has a text. */
 function mentions(folder: string, text: string): string[] {
   return entriesBelow(folder).filter((path) => {
     const found = join(folder, path);
@@ -39,8 +39,8 @@ async function begun(folder = temporaryFolder()): Promise<{ folder: string; stor
   return { folder, store };
 }
 
-describe('what records cost', () => {
-  it('is nothing for saves, reads and lists that name none', async () => {
+describe('the cost of records', () => {
+  it('is zero for saves, reads and lists without records', async () => {
     const calls: number[] = [];
     for (const scopes of [[], [adding(ADA), adding(APP)]]) {
       const folder = temporaryFolder();
@@ -58,7 +58,7 @@ describe('what records cost', () => {
     expect(calls[0]).toBe(calls[1]);
   });
 
-  it('is one document for a record that is read, however many there are', async () => {
+  it('is one file for a record that is read, however many there are', async () => {
     const { folder, store } = await begun();
     const recording = new RecordingFileSystem();
     const reader = openStore(folder, {}, recording.fileSystem);
@@ -77,7 +77,7 @@ describe('what records cost', () => {
     expect(recording.operations.filter(({ call }) => call === 'open')).toHaveLength(3);
   });
 
-  it('is no write for a change that leaves the record', async () => {
+  it('is no write for a change that keeps the record', async () => {
     const { folder } = await begun();
     const recording = new RecordingFileSystem();
     const changes = [
@@ -91,8 +91,8 @@ describe('what records cost', () => {
   });
 });
 
-describe('what is left', () => {
-  it('of a session that was deleted is no byte in the records that it changed', async () => {
+describe('the remaining data', () => {
+  it('of a deleted session is not a byte in the records that it changed', async () => {
     const folder = temporaryFolder();
     const store = openStore(folder);
     const save = (id: string): Promise<unknown> =>
@@ -105,7 +105,7 @@ describe('what is left', () => {
     expect(await openStore(folder).readScopes({ scopes: [ADA] })).toEqual([{ n: 2 }]);
   });
 
-  it('of a record that was deleted, or became empty, is no byte', async () => {
+  it('of a record that was deleted, or became empty, is not a byte', async () => {
     for (const ending of ['deleted', 'emptied']) {
       const { folder, store } = await begun();
       const id: ScopeId = { scope: 'user', appName: 'shop', userId: 'canary' };
@@ -119,7 +119,7 @@ describe('what is left', () => {
     }
   });
 
-  it('by reading, or deleting what is not there, is no file and no folder', async () => {
+  it('of reading or deleting a missing record is no file and no folder', async () => {
     const folder = join(temporaryFolder(), 'store');
     const store = openStore(folder);
     expect(await store.readScopes({ scopes: [ADA, APP] })).toEqual([{}, {}]);
@@ -143,7 +143,7 @@ const BROKEN: Readonly<Record<string, (path: string, other: string) => void>> = 
 describe('bad files:', () => {
   for (const [kind, make] of Object.entries(BROKEN)) {
     for (const ending of ['json', 'draft']) {
-      it(`${kind} in the place of a record’s ${ending === 'json' ? 'file' : 'draft'} is DATA_LOSS of that record, and harms nothing else`, async () => {
+      it(`${kind} in the place of a record’s ${ending === 'json' ? 'file' : 'draft'} is DATA_LOSS of that record, and does not affect others`, async () => {
         const { folder } = await begun();
         const path = fileOf(folder, ADA, ending);
         if (ending === 'draft') copyFileSync(fileOf(folder, ADA), path);
@@ -168,7 +168,7 @@ describe('bad files:', () => {
     }
   }
 
-  it('a record of a newer version is refused, and left as it is', async () => {
+  it('a record of a newer version is refused, and not changed', async () => {
     const { folder } = await begun();
     const path = fileOf(folder, ADA);
     const newer = readFileSync(path, 'utf8').replace('"format":1', '"format":3');
@@ -200,7 +200,7 @@ describe('private files:', () => {
 });
 
 describe('reading while others save', () => {
-  it('a snapshot and its record are there at the same moment, and neither goes back', async () => {
+  it('a snapshot and its record appear at the same time, and neither is reverted', async () => {
     const folder = temporaryFolder();
     const [writer, reader] = [openStore(folder), openStore(folder)];
     const leaf = async (): Promise<number> =>

@@ -24,7 +24,7 @@ function pathsIn(operations: readonly Operation[]): string[] {
 }
 
 describe('records of a session', () => {
-  it('a save looks at none of them', async () => {
+  it('a save does not read them', async () => {
     const folder = temporaryFolder();
     await saveTurn(openStore(folder, FAST), 1);
     await openStore(folder, FAST).writeRecord({ ...SUMMARY, value: 'one' });
@@ -46,7 +46,7 @@ describe('records of a session', () => {
     ]);
   });
 
-  it('a deletion that was killed at any change leaves a session that is begun anew without records', async () => {
+  it('a deletion that was killed at any change leaves a session that begins again without records', async () => {
     for (let changes = 0, isDone = false; !isDone; changes++) {
       const folder = temporaryFolder();
       const store = openStore(folder, FAST);
@@ -68,7 +68,7 @@ describe('records of a session', () => {
     }
   });
 
-  it('deleting a session that has nothing but records leaves none of their bytes', async () => {
+  it('deleting a session that has only records leaves none of their bytes', async () => {
     const folder = temporaryFolder();
     const store = openStore(folder, FAST);
     await store.writeRecord({ ...SUMMARY, value: 'one' });
@@ -76,7 +76,7 @@ describe('records of a session', () => {
     expect(entriesBelow(folder).filter((path) => path.includes(SESSION))).toEqual([]);
   });
 
-  it('prune removes those of a session that was not begun for an hour, and no others', async () => {
+  it('prune removes records of a session that did not begin for an hour, and no others', async () => {
     const folder = temporaryFolder();
     const store = openStore(folder, FAST);
     await saveTurn(store, 1);
@@ -91,7 +91,7 @@ describe('records of a session', () => {
     expect(readdirSync(join(folder, 'global/.records')).toSorted()).toEqual([SESSION, 'new']);
   });
 
-  it('a damaged file is DATA_LOSS until the record is written anew', async () => {
+  it('a damaged file is DATA_LOSS until the record is written again', async () => {
     const folder = temporaryFolder();
     const store = openStore(folder, FAST);
     const revision = await store.writeRecord({ ...SUMMARY, value: 'one' });
@@ -108,7 +108,7 @@ describe('records of a session', () => {
     expect(await summaryIn(store)).toBeUndefined();
   });
 
-  it('one that a newer version wrote is refused with a sentence', async () => {
+  it('a record of a newer version is refused with a message', async () => {
     const folder = temporaryFolder();
     const store = openStore(folder, FAST);
     await store.writeRecord({ ...SUMMARY, value: 'one' });
@@ -120,7 +120,7 @@ describe('records of a session', () => {
     });
   });
 
-  it('one whose flush took so long that others may hold the lock is not written', async () => {
+  it('a record whose flush took so long that another process may hold the lock is not written', async () => {
     const folder = temporaryFolder();
     await openStore(folder, FAST).writeRecord({ ...SUMMARY, value: 'old' });
     const now = Date.now;

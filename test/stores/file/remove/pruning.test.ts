@@ -69,7 +69,7 @@ describe('maxPersistedChainLength', () => {
     },
   );
 
-  it('once a turn has completed, the next save removes what the turns before it needed', async () => {
+  it('after a turn has completed, the next save removes the snapshots that it no longer needs', async () => {
     const store = openStore(temporaryFolder(), { maxPersistedChainLength: 1 });
     await saveTurn(store, 1);
     await saveTurn(store, 2, { status: 'aborted' });
@@ -97,7 +97,7 @@ describe('maxPersistedChainLength', () => {
     expect((await store.getSnapshot({ snapshotId: 't4' }))?.state?.custom?.turn).toBe(4);
   });
 
-  it('what is removed leaves nothing for ever: the folder stays as small as the chain', async () => {
+  it('removed snapshots leave no files: the folder stays as small as the chain', async () => {
     const folder = temporaryFolder();
     const store = openStore(folder, { maxPersistedChainLength: 3, durability: 'fast' });
     await saveTurns(store, 12, true);
@@ -118,7 +118,7 @@ describe('maxPersistedChainLength', () => {
     );
   });
 
-  it('overflow keeps what runs, and makes no leaf of what was none', () => {
+  it('overflow keeps running snapshots, and does not make inner snapshots leaves', () => {
     growTrees({ statuses: ['completed', 'completed', 'completed', 'failed', 'pending'] }, ({ tree, beyond }) => {
       const leaves = tree.leaves().map((leaf) => leaf.snapshotId);
       for (const id of beyond) expect(tree.mustGet(id).status).not.toBe('pending');
@@ -131,12 +131,12 @@ describe('maxPersistedChainLength', () => {
 interface Grown {
   readonly tree: SessionTree<SnapshotNode>;
   readonly added: SnapshotNode;
-  /** What `overflow` says of the snapshot that was added last. */
+  /** The result of `overflow` for the snapshot that was added last. */
   readonly beyond: readonly string[];
   readonly length: number;
 }
 
-/** Grows random trees; after each new snapshot has `check` look, and removes what was beyond. */
+/** Grows random trees. Calls `check` after each new snapshot, and removes the overflow. */
 function growTrees({ statuses }: { statuses: readonly SnapshotStatus[] }, check: (grown: Grown) => void): void {
   const step = fc.record({
     back: fc.nat(20),
@@ -235,7 +235,7 @@ describe('the cost of a turn', () => {
     expect(crowded).toEqual(alone);
   });
 
-  it('is about 20 system calls that change something, less than 35 that only look', async () => {
+  it('is about 20 changing system calls, and less than 35 reading ones', async () => {
     const [cost] = await costs({}, [13]);
     expect(cost!.changes).toBeLessThanOrEqual(22);
     expect(cost!.calls - cost!.changes).toBeLessThan(35);
@@ -301,7 +301,7 @@ describe('the size of a session', () => {
     }
   });
 
-  it('a summary in the place of 500 messages is stored as what is smaller', async () => {
+  it('a summary in place of 500 messages is stored in the smaller form', async () => {
     const folder = temporaryFolder();
     const recording = new RecordingFileSystem();
     const store = new FileSessionStore(folder, { durability: 'fast' }, recording.fileSystem);

@@ -25,7 +25,7 @@ describe('an id that was removed', () => {
           await saveTurns(dying, 3, true);
           mortal.dieAfter(changes);
           await remove(dying).catch(() => {});
-          // What its death would set free.
+          // Its death would release these.
           rmSync(join(folder, '.locks'), { recursive: true, force: true });
           const store = openStore(folder, { durability: 'fast' });
           if ((await store.getSnapshot({ snapshotId: 't1' })) === undefined) {
@@ -49,8 +49,8 @@ describe('an id that was removed', () => {
   }
 });
 
-describe('what prune() finds left behind', () => {
-  it('stays when its id has become another session’s by the time it is removed', async () => {
+describe('a leftover file of a removed snapshot', () => {
+  it('stays when another session uses its id by the time of its removal', async () => {
     const folder = temporaryFolder();
     const mortal = new MortalFileSystem();
     const dying = openStore(folder, { durability: 'fast' }, mortal.fileSystem);
@@ -59,7 +59,7 @@ describe('what prune() finds left behind', () => {
       mortal.dead = true;
       throw new Error('killed');
     };
-    // The log says that t1 is gone; its file is still there.
+    // t1 is removed in the log, but its file still exists.
     await dying.prune({ maxChainLength: 1 }).catch(() => {});
     rmSync(join(folder, '.locks'), { recursive: true });
     const other = openStore(otherPathTo(folder));

@@ -20,7 +20,7 @@ interface Folder {
 }
 
 /**
- * What a power failure leaves of unflushed changes. `dropped`: nothing. `metadata-only`: all entries of folders, but no content.
+ * The unflushed changes that survive a power failure. `dropped`: none. `metadata-only`: all entries of folders, but no content.
  * `mixed`: of each file and folder all or nothing, at random.
  */
 export type Survival = 'dropped' | 'metadata-only' | 'mixed';
@@ -66,12 +66,12 @@ export class CrashingDisk {
     }
   }
 
-  /** Writes what the failure leaves to an empty folder on the real disk. */
+  /** Writes the data after the failure to an empty folder on the real disk. */
   crash(folder: string, survival: Survival, random: Random): void {
     saveFolder(this.#root, folder, { survival, random, written: new Map(), survivors: new Map() });
   }
 
-  /** A file that was opened stays itself when it is moved or removed. */
+  /** An open file stays the same when it is moved or removed. */
   #openFile(path: string): void {
     if (path === this.#base) return;
     const parent = this.#entries(path);
@@ -178,7 +178,7 @@ function saveFolder(folder: Folder, path: string, saving: Saving): void {
   }
 }
 
-/** Whether the unflushed entries of a folder are there after the failure. */
+/** Whether the unflushed entries of a folder survive the failure. */
 function survives(folder: Folder, { survival, random, survivors }: Saving): boolean {
   if (survival !== 'mixed') return survival === 'metadata-only';
   if (!survivors.has(folder)) {
@@ -188,7 +188,7 @@ function survives(folder: Folder, { survival, random, survivors }: Saving): bool
   return survivors.get(folder)!;
 }
 
-/** Locks were held by this process, which lives; in the test it is to have died. No process has so high a number. */
+/** Locks were held by this process, which lives; for the test it must have died. No process has such a high id. */
 function ofTheDead(content: Buffer): Buffer {
   if (!/^1\.[0-9a-f]{12}\./.test(content.toString('latin1', 0, 16))) return content;
   return Buffer.from(content.toString('latin1').replace(`.${process.pid}.`, '.4194305.'), 'latin1');

@@ -12,14 +12,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** An empty folder that is gone when the test has ended. */
+/** An empty folder that is removed after the test. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-file-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** Another path to the folder, under which a store does not queue behind those of this process, as if it were in another one. */
+/** Another path to the folder, with which a store does not share the queues of this process, as if it were in another one. */
 export function otherPathTo(folder: string): string {
   const link = join(temporaryFolder(), 'link');
   symlinkSync(folder, link);
@@ -43,7 +43,7 @@ export function contentsBelow(folder: string, below = ''): Record<string, string
   return found;
 }
 
-/** What this process made comes to be that of one that has died: no process has so high a number. */
+/** Makes the files of this process those of a dead process: no process has such a high id. */
 export function killOwners(folder: string): void {
   const dead = (text: string): string => text.replace(`.${process.pid}.`, '.4194305.');
   for (const name of readdirSync(join(folder, '.locks'))) {
@@ -57,7 +57,7 @@ export function killOwners(folder: string): void {
   }
 }
 
-/** Temporary files that a store left. */
+/** Leftover temporary files of a store. */
 export function leftovers(folder: string): string[] {
   return entriesBelow(folder).filter((path) => /(?:^|\/)\.tmp\/./.test(path));
 }

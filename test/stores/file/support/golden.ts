@@ -48,7 +48,7 @@ export async function readTenant(folder: string, tenant: string): Promise<unknow
   return { sessions: items, found };
 }
 
-/** The expectations beside a golden folder. */
+/** The expectations of a golden folder. */
 export function expectationsOf(folder: string): Record<string, unknown> {
   return JSON.parse(readFileSync(`${folder}.json`, 'utf8')) as Record<string, unknown>;
 }

@@ -8,7 +8,7 @@ import { describe, it } from 'vitest';
 import { nameOf } from '../../kit-name.ts';
 
 /**
- * Runs the conformance kit on folders of their own, each by two stores, as two processes would have it.
+ * Runs the conformance kit on separate folders, each with two stores, like two processes.
  *
  * @param encryption Makes one for each store. Default: the stores write in clear.
  */
@@ -17,7 +17,7 @@ export function runKit(
   kit: Pick<ConformanceOptions, 'effort' | 'subjects'>,
   encryption?: () => Encryption,
 ): void {
-  // 'full' differs in when it flushes only, which its own tests count; 'fast' keeps this suite short.
+  // 'full' differs only in its flushes, which other tests count; 'fast' keeps this suite short.
   const durable = { ...options, durability: 'fast' as const };
   sessionStoreConformance({
     name: nameOf('FileSessionStore', options, encryption !== undefined),

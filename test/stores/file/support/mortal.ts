@@ -2,7 +2,7 @@ import { nodeFileSystem, type FileSystem } from '../../../../stores/file/disk/fi
 
 const CHANGES = /^(?:write|rename|link|unlink|rmdir|mkdir|truncate|flush)$/;
 
-/** A file system of which nothing works any more from some call on that would change something: as if its process had been killed. */
+/** A file system that fails from some changing call on, as if its process had been killed. */
 export class MortalFileSystem {
   readonly fileSystem: FileSystem;
   dead = false;
@@ -19,7 +19,7 @@ export class MortalFileSystem {
     }
   }
 
-  /** Counts a call, also one of something else that the process changes. */
+  /** Counts a call, also of other changes of the process. */
   step(name: string): void {
     if (CHANGES.test(name) && this.#left-- <= 0) this.dead = true;
     if (this.dead) throw new Error('killed');

@@ -1,6 +1,6 @@
 import { nodeFileSystem, type FileSystem } from '../../../../stores/file/disk/file-system.ts';
 
-/** A system call that succeeded, with all that is needed to do it again. */
+/** A successful system call, with all data to repeat it. */
 export type Operation =
   | { readonly call: 'open' | 'mkdir' | 'rmdir' | 'unlink'; readonly path: string }
   | { readonly call: 'write'; readonly path: string; readonly bytes: Buffer }
@@ -9,10 +9,10 @@ export type Operation =
   | { readonly call: 'rename' | 'link'; readonly from: string; readonly to: string }
   | { readonly call: 'look'; readonly path: string };
 
-/** Asked before each system call; what it throws is what the call fails with. */
+/** Called before each system call. If it throws, the call fails with its error. */
 export type Interceptor = (call: keyof FileSystem, path: string) => void;
 
-/** The real file system; tells of every call, and lets a test make calls fail. */
+/** The real file system. Reports every call, and lets a test make calls fail. */
 export class RecordingFileSystem {
   readonly operations: Operation[] = [];
   readonly fileSystem: FileSystem;
@@ -40,7 +40,7 @@ export class RecordingFileSystem {
         return fd;
       },
       close: (fd) => {
-        // Whether it fails or not, the descriptor is gone.
+        // The descriptor is closed even if the call fails.
         this.open.delete(fd);
         call('close', of(fd), () => fs.close(fd), { call: 'close', path: of(fd) });
       },

@@ -26,11 +26,11 @@ export function adding(id: ScopeId): ScopeChange {
   return { id, change: (record) => ({ ...record, n: Number(record['n'] ?? 0) + 1 }) };
 }
 
-/** One operation on a store, on top of what was there before it. */
+/** One operation on a store with earlier data. */
 export interface Scenario {
   readonly name: string;
   readonly options?: FileSessionStoreOptions;
-  /** Makes what is there before. */
+  /** Creates the earlier data. */
   before(store: Store, folder: string): Promise<void>;
   /** The operation. */
   operate(store: Store): Promise<unknown>;
@@ -161,7 +161,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
 ];
 
-/** Everything that a caller can read: each snapshot that there may be, the session's latest, and the lists. */
+/** Everything that a caller can read: each possible snapshot, the session's latest, and the lists. */
 export async function readAll(store: Store): Promise<unknown> {
   const snapshots: Record<string, unknown> = {};
   for (let turn = 1; turn <= 8; turn++) snapshots[`t${turn}`] = await store.getSnapshot({ snapshotId: `t${turn}` });

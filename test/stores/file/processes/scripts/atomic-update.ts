@@ -6,7 +6,7 @@ import { storeOf } from '../support/stores.ts';
 
 const EIGHT = 8;
 
-/** Of saves of one snapshot each sees the one before. */
+/** Each save of a snapshot sees the one before. */
 export function atomicUpdate(contenders: Contenders): void {
   for (const [count, times] of [
     [2, 200],

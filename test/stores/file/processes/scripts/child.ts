@@ -1,4 +1,4 @@
-/** The script of a child process: does what its parent asks, until the parent lets go of it. */
+/** The script of a child process: runs the tasks of its parent, until the parent disconnects. */
 import type { Answer, Request } from '../support/protocol.ts';
 import { tasks } from './tasks.ts';
 

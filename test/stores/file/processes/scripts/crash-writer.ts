@@ -7,7 +7,7 @@ import { Random } from '../../../../support/random.ts';
 import { fingerprint, turn } from '../support/snapshots.ts';
 import { FAST, type StoreSpec } from '../support/stores.ts';
 
-/** What a writer does. */
+/** Options of a writer. */
 export interface WriterPlan {
   readonly store: StoreSpec;
   readonly sessions: readonly string[];
@@ -18,7 +18,7 @@ export interface WriterPlan {
   readonly batch?: number;
 }
 
-/** What a writer reports: before a save can be on the disk, and how it ended. */
+/** The reports of a writer: before a save can be on the disk, and its outcome. */
 export type Report =
   | {
       readonly kind: 'intent';
@@ -30,13 +30,13 @@ export type Report =
   | { readonly kind: 'saved' | 'refused' | 'kept'; readonly id: string }
   | { readonly kind: 'resting' };
 
-/** How a writer is heard, and made to wait. */
+/** Receives the reports of a writer, and makes it wait. */
 export interface Parent {
   readonly report: (line: string) => void;
   readonly waitAtGate: () => void;
 }
 
-/** Says what is about to be saved. */
+/** Reports the next save. */
 export function intentOf(id: string, input: SessionSnapshotInput): Report {
   const { sessionId, parentId } = input as { sessionId: string; parentId?: string };
   const print = fingerprint({ ...input, snapshotId: id });
@@ -107,7 +107,7 @@ export class CrashWriter {
   }
 }
 
-/** Mostly short, sometimes long enough that the store keeps it apart. */
+/** Mostly short, sometimes long enough for a shard. */
 function textOf(n: number, random: Random): string {
   const words = random.next() < 0.05 ? 4000 : random.below(40);
   return `${n}: ${Array.from({ length: words }, () => random.below(1e6).toString(36)).join(' ')}`;

@@ -13,7 +13,7 @@ function observed({ start, end, ...call }: Recorded): Observed {
   return { ...call, start: BigInt(start), end: BigInt(end) };
 }
 
-/** What several processes save to one session. */
+/** Saves of several processes to one session. */
 export function oneSession(contenders: Contenders): void {
   async function play(store: StoreSpec, turns: number): Promise<Observed[]> {
     const seen = await Promise.all(

@@ -5,7 +5,7 @@ import { idsOf, turn } from '../support/snapshots.ts';
 const ADA: ScopeId = { scope: 'user', appName: 'shop', userId: 'ada' };
 const APP: ScopeId = { scope: 'app', appName: 'shop' };
 
-/** What the records of a folder hold. */
+/** The content of the records of a folder. */
 export interface Counts {
   readonly ofUser: number;
   readonly ofApp: number;
@@ -29,7 +29,7 @@ export async function countsOf(store: FileSessionStore): Promise<Counts> {
   return { ofUser: Number(n ?? 0), ofApp: Number(app!['n'] ?? 0), lastTurns };
 }
 
-/** What the records must hold: one for each turn that is there. */
+/** The expected records: one for each existing turn. */
 export async function countsExpected(store: FileSessionStore): Promise<Counts> {
   const lastTurns: Record<string, unknown> = {};
   let turns = 0;

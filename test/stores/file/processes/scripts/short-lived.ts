@@ -1,4 +1,4 @@
-/** A process that uses a store, then closes or forgets it, and has nothing more to do. */
+/** A process that uses a store, then closes or drops it, and has no more work. */
 import { FileSessionStore } from '../../../../../stores/file/file-session-store.ts';
 import { pending } from '../support/snapshots.ts';
 

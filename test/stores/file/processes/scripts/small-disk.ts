@@ -1,4 +1,4 @@
-/** Fills the file system that it is given, makes it read-only, and frees it again; prints what the store made of it. */
+/** Fills the given file system, makes it read-only, and frees it again. Prints the results of the store. */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ async function save(store: FileSessionStore, sessionId: string, id: string): Pro
   return 'saved';
 }
 
-/** Whether a store that is opened anew has what was acknowledged, and not `refusedId`. */
+/** Whether a newly opened store has the acknowledged saves, and not `refusedId`. */
 async function isIntact(refusedId: string): Promise<boolean> {
   const store = open();
   for (const [id, text] of acknowledged) {

@@ -10,7 +10,7 @@ import { GATE, REPORTS } from '../support/protocol.ts';
 import { increment, pending, turn } from '../support/snapshots.ts';
 import { FAST, storeOf, type StoreSpec } from '../support/stores.ts';
 
-/** What a contender wants of a snapshot; `pending` is a heartbeat. */
+/** The status that a contender sets on a snapshot; `pending` is a heartbeat. */
 export type Wish = Extract<SnapshotStatus, 'pending' | 'completed' | 'failed' | 'aborted'>;
 
 /** A call of a store as it was seen from outside; times are in ns, by a clock that all processes share. */
@@ -39,18 +39,18 @@ function waitAtGate(): void {
 export const tasks = {
   ready: async (_input: object): Promise<void> => {},
 
-  /** Adds one to a counter so many times, one after the other. */
+  /** Increments a counter this many times, one after the other. */
   async increment({ store, id, times }: { store: StoreSpec; id: string; times: number }): Promise<void> {
     for (let i = 0; i < times; i++) await storeOf(store).saveSnapshot(id, increment);
   },
 
-  /** Plays so many turns of a session of its own, each of which adds one to shared records and sets a key of its own in one. */
+  /** Plays this many turns of its own session. Each increments shared records and sets its own key in one of them. */
   async countTurns(input: { store: StoreSpec; sessionId: string; times: number }): Promise<void> {
     const store = storeOf(input.store);
     for (let i = 0; i < input.times; i++) await countTurn(store, input.sessionId, `${input.sessionId}-${i}`);
   },
 
-  /** So does this one, reports each id that was saved, and dies as planned, or is killed. */
+  /** As the task before, but reports each saved id, and dies as planned, or is killed. */
   async countUntilKilled(input: { store: StoreSpec; sessionId: string; death?: DeathPlan }): Promise<void> {
     const { folder, options } = input.store;
     const mortal = input.death && mortalFileSystem(input.death);
@@ -62,23 +62,23 @@ export const tasks = {
     }
   },
 
-  /** Wants all of `wishes` of a snapshot at once. */
+  /** Saves all `wishes` on a snapshot at once. */
   wish({ store, id, wishes }: { store: StoreSpec; id: string; wishes: readonly Wish[] }): Promise<Outcome[]> {
     return Promise.all(wishes.map((wish) => makeWish(storeOf(store), id, wish)));
   },
 
-  /** Saves a snapshot of this id for the first time in a session. */
+  /** Saves a snapshot with this id for the first time in a session. */
   claim({ store, id, sessionId }: { store: StoreSpec; id: string; sessionId: string }): Promise<Outcome> {
     return outcomeOf(storeOf(store).saveSnapshot(id, (current) => (current ? null : turn(sessionId, undefined, id))));
   },
 
-  /** Creates a record of a session, unless there is one. */
+  /** Creates a record of a session, unless it exists. */
   begin({ store, sessionId, by }: { store: StoreSpec; sessionId: string; by: string }): Promise<Outcome> {
     const record = { sessionId, kind: 'lease', key: 'owner', value: by, expectedRevision: null };
     return outcomeOf(storeOf(store).writeRecord(record));
   },
 
-  /** Plays turns on top of whatever is the session's leaf, each until it succeeds; answers all that it saw. */
+  /** Plays turns after the session's current leaf, each until it succeeds. Returns all observed calls. */
   async play(input: { store: StoreSpec; sessionId: string; by: string; turns: number }): Promise<Recorded[]> {
     const seen: Recorded[] = [];
     for (let n = 0; n < input.turns; n++) {
@@ -122,7 +122,7 @@ export const tasks = {
   /** Writes, and reports what it does, until it is killed. */
   write: (plan: WriterPlan): Promise<never> => new CrashWriter(plan, { report, waitAtGate }).run(),
 
-  /** Opens a store, uses all of it, closes it, and answers what keeps this process running that did not before. */
+  /** Opens a store, uses all of it, closes it, and returns the new handles that keep this process running. */
   async useAndClose({ folder }: { folder: string }): Promise<string[]> {
     const before = process.getActiveResourcesInfo();
     const store = new FileSessionStore(folder, { ...FAST, snapshotWatchPollIntervalMs: 1 });
@@ -170,7 +170,7 @@ function recorded(kind: 'save' | 'read', leaf: string | null, start: bigint): Re
   return { kind, leaf, start: String(start), end: String(process.hrtime.bigint()) };
 }
 
-/** Of `items` those that are left when each of `others` takes one equal away. */
+/** The `items` without one equal item for each of `others`. */
 function subtract(items: readonly string[], others: readonly string[]): string[] {
   const left = [...items];
   for (const other of others) {

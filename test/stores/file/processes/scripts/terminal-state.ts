@@ -10,7 +10,7 @@ import { tasks, type Wish } from './tasks.ts';
 
 const WISHES: readonly Wish[] = ['completed', 'failed', 'aborted', 'pending'];
 
-/** A wish, and what came of it. */
+/** A wish and its outcome. */
 type Result = readonly [Wish, Outcome];
 
 async function createPending(store: FileSessionStore, rounds: number): Promise<string[]> {
@@ -29,7 +29,7 @@ function winnerOf(results: readonly Result[]): Wish {
   return winners[0]![0];
 }
 
-/** The snapshot is as its winner left it, with the heartbeats that were acknowledged. */
+/** The snapshot has the state of its winner, with the acknowledged heartbeats. */
 async function checkSettled(store: FileSessionStore, id: string, results: readonly Result[]): Promise<void> {
   const winner = winnerOf(results);
   const beats = results.filter(([wish, outcome]) => wish === 'pending' && outcome.kind === 'saved').length;
@@ -38,10 +38,10 @@ async function checkSettled(store: FileSessionStore, id: string, results: readon
   expect(snapshot?.state?.custom).toEqual({ settledBy: winner, ...(beats > 0 && { beats }) });
 }
 
-/** Who settles a snapshot first has settled it. */
+/** The first writer that makes a snapshot terminal wins. */
 export function terminalState(contenders: Contenders): void {
   const inOne = scale(100, 1000);
-  it(`terminal state: of ${inOne} races in one process each has one winner, for good`, async () => {
+  it(`terminal state: each of ${inOne} races in one process has one final winner`, async () => {
     const random = new Random(seed);
     const spec = { folder: contenders.folder() };
     const store = storeOf(spec);
@@ -58,7 +58,7 @@ export function terminalState(contenders: Contenders): void {
   });
 
   const across = scale(100, 1000);
-  it(`terminal state: of ${across} races of completed against aborted across processes each has one winner, for good`, async () => {
+  it(`terminal state: each of ${across} races of completed against aborted across processes has one final winner`, async () => {
     const random = new Random(seed);
     const spec = { folder: contenders.folder() };
     const store = storeOf(spec);

@@ -9,14 +9,14 @@ import { fingerprint, idsOf } from './snapshots.ts';
 interface Entry {
   readonly sessionId: string;
   readonly parentId: string | undefined;
-  /** What it may read as, oldest first: from the last acknowledged on. */
+  /** The contents that it may have, oldest first: from the last acknowledged one on. */
   prints: string[];
   isSaved: boolean;
-  /** It was refused, or was not there after a crash: it must never be. */
+  /** It was refused, or was missing after a crash: it must never exist. */
   isRefused: boolean;
 }
 
-/** All that writers reported, to be compared with what a store answers after they were killed. */
+/** All reports of writers, to compare with a store after the writers were killed. */
 export class CrashLedger {
   readonly #entries = new Map<string, Entry>();
   acknowledged = 0;
@@ -67,7 +67,7 @@ export class CrashLedger {
     expect(entry.isRefused, `${id} was refused, or was not there before`).toBe(false);
     const snapshot = await store.getSnapshot({ snapshotId: id });
     expect(entry.prints, `what ${id} was saved as`).toContain(fingerprint(snapshot!));
-    // What was seen once is how it is.
+    // A content that was read once must stay.
     entry.prints = [fingerprint(snapshot!)];
     entry.isSaved = true;
   }
@@ -83,7 +83,7 @@ export class CrashLedger {
   }
 }
 
-/** Files that a closed store has no use for: temporary files, locks, and files of snapshots that are not listed. */
+/** Files that a closed store does not need: temporary files, locks, and files of snapshots that are not listed. */
 export function leftoversIn(folder: string, listed: readonly string[]): string[] {
   const names = new Set(listed.map(snapshotName));
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -30,16 +30,16 @@ export class Child {
       this.onLine?.(line);
       if (line === this.#awaited?.line) this.#awaited.resolve();
     });
-    // Writing to a gate whose process was killed is no fault of the test.
+    // Writing to the gate of a killed process is not an error of the test.
     (this.#pipe(GATE) as Writable).on('error', () => {});
   }
 
-  /** Resolves when the process is gone and all that it reported was read. */
+  /** Resolves when the process has ended and all its reports were read. */
   get ended(): Promise<void> {
     return this.#ended;
   }
 
-  /** Rejects with what the task threw, or when the process ends before it is done. */
+  /** Rejects with the error of the task, or when the process ends before the task. */
   call<N extends TaskName>(task: N, input: TaskInput<N>): Promise<TaskResult<N>> {
     const call = this.#calls++;
     return new Promise((resolve, reject) => {
@@ -86,13 +86,13 @@ export class Child {
   }
 }
 
-/** Processes that are there for a test to use, and a new folder for it whenever asked. */
+/** Running processes for a test, and new folders on request. */
 export interface Contenders {
   readonly children: readonly Child[];
   readonly folder: () => string;
 }
 
-/** What a test needs of the machine; `end` gives all of it back. */
+/** The resources of a test; `end` releases them. */
 export class Fleet {
   readonly #children = new Set<Child>();
   readonly #folders: string[] = [];
@@ -110,7 +110,7 @@ export class Fleet {
     return child;
   }
 
-  /** So many processes, all running. */
+  /** This many running processes. */
   async launch(count: number): Promise<Child[]> {
     const children = Array.from({ length: count }, () => this.start());
     await Promise.all(children.map((child) => child.call('ready', {})));

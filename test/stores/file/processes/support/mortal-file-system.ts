@@ -1,6 +1,6 @@
 import { nodeFileSystem, type FileSystem } from '../../../../../stores/file/disk/file-system.ts';
 
-/** Where a process ends: at its so-manieth system call that changes something, before it, in the middle of it (a write), or after it. */
+/** When a process ends: at its n-th changing system call, before it, in the middle of it (a write), or after it. */
 export interface DeathPlan {
   readonly call: number;
   /** Counts calls of this kind only. */
@@ -35,7 +35,7 @@ export function mortalFileSystem(plan: DeathPlan): FileSystem {
   return mortal;
 }
 
-/** As `kill -9` does, in the middle of whatever this process does. */
+/** Kills this process at once, like `kill -9`. */
 function die(): never {
   process.kill(process.pid, 'SIGKILL');
   throw new Error('invariant: a killed process does not go on');

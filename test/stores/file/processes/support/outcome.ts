@@ -7,7 +7,7 @@ export type Outcome =
   | { readonly kind: 'conflict'; readonly actual: string | null }
   | { readonly kind: 'refused'; readonly status: string; readonly message: string };
 
-/** An error of no kind that the store may throw is thrown on. */
+/** Throws an unexpected error again. */
 export async function outcomeOf(save: Promise<string | null>): Promise<Outcome> {
   try {
     return { kind: 'saved', id: await save };

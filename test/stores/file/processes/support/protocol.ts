@@ -2,7 +2,7 @@ import type { tasks } from '../scripts/tasks.ts';
 
 /** The pipe on which a child reports lines. */
 export const REPORTS = 4;
-/** The pipe of which a child reads one byte to be let through. */
+/** The pipe from which a child reads one byte to pass the gate. */
 export const GATE = 5;
 
 /** The tasks of a child process, by name. */

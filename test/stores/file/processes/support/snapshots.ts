@@ -4,7 +4,7 @@ import type { FileSessionStore } from '../../../../../stores/file/file-session-s
 
 const CREATED_AT = '2026-01-02T03:04:05.678Z';
 
-/** A fresh snapshot that a turn is about to fill. */
+/** A new snapshot for a turn. */
 export function pending(sessionId: string): SessionSnapshotInput {
   return {
     sessionId,
@@ -15,7 +15,7 @@ export function pending(sessionId: string): SessionSnapshotInput {
   };
 }
 
-/** The next turn on top of `parent`, which says `text`. */
+/** The next turn after `parent`, with `text` as its message. */
 export function turn(sessionId: string, parent: SessionSnapshot | undefined, text: string): SessionSnapshotInput {
   const messages = [...(parent?.state?.messages ?? []), { role: 'user' as const, content: [{ text }] }];
   return {
@@ -28,7 +28,7 @@ export function turn(sessionId: string, parent: SessionSnapshot | undefined, tex
   };
 }
 
-/** What the messages of a snapshot say. */
+/** The texts of the messages of a snapshot. */
 export function textsOf(snapshot: SessionSnapshot | undefined): string[] {
   return (snapshot?.state?.messages ?? []).map((message) => message.content[0]?.text ?? '');
 }
@@ -55,7 +55,7 @@ export async function idsOf(store: FileSessionStore, sessionId: string): Promise
   return ids;
 }
 
-/** The same for equal snapshots only, whatever the order of their members. */
+/** A text that is the same only for equal snapshots, in any order of their members. */
 export function fingerprint(snapshot: SessionSnapshot): string {
   const ordered = JSON.stringify(snapshot, (_key, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

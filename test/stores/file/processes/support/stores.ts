@@ -1,6 +1,6 @@
 import { FileSessionStore, type FileSessionStoreOptions } from '../../../../../stores/file/file-session-store.ts';
 
-/** Which store a task is about. */
+/** Selects the store of a task. */
 export interface StoreSpec {
   readonly folder: string;
   readonly options?: FileSessionStoreOptions;
