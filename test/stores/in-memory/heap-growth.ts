@@ -16,14 +16,14 @@ async function turn(store: InMemorySessionStore, workload: Workload): Promise<vo
   await store.saveSnapshot(undefined, () => completedSnapshot(state, leaf?.snapshotId));
 }
 
-/** Plays a session and forgets the workload; answers the bytes of new information. */
+/** Plays a session and drops the workload. Returns the bytes of new information. */
 async function play(store: InMemorySessionStore, turns: number, sessionId?: string): Promise<number> {
   const workload = new Workload({ sessionId });
   for (let i = 0; i < turns; i++) await turn(store, workload);
   return workload.information;
 }
 
-/** A list of 4,000 elements in 200 versions, each with one more at its end and, when it slides, one less at its head. */
+/** A list of 4,000 elements in 200 versions, each with one more at its end and, when it slides, one less at its beginning. */
 async function playList(store: InMemorySessionStore, sessionId: string, slides: boolean): Promise<void> {
   let list = Array.from({ length: 4000 }, (_, n) => ({ n }));
   for (let i = 0; i < 200; i++) {

@@ -11,7 +11,7 @@ describe('InMemorySessionStore', () => {
     [{ rejectBranchingSession: true }, "InMemorySessionStore has no option 'rejectBranchingSession'"],
     [{ rejectBranchingSessions: 1 }, 'rejectBranchingSessions must be true or false'],
     [{ snapshotPathPrefix: 'tenant' }, 'snapshotPathPrefix must be a function'],
-  ])('refuses the options %j in one sentence', (options, message) => {
+  ])('refuses the options %j with one sentence', (options, message) => {
     expect(() => new InMemorySessionStore(options as object)).toThrow(message);
   });
 
@@ -34,7 +34,7 @@ describe('InMemorySessionStore', () => {
     expect(() => store.onSnapshotStateChange('one', 7 as never)).toThrow('callback must be a function');
   });
 
-  it('refuses the answer of a mutator that has saved the snapshot itself: it has not seen what it would overwrite', async () => {
+  it('refuses the result of a mutator that has saved the snapshot itself, because it would overwrite that save', async () => {
     const store = new InMemorySessionStore();
     await store.saveSnapshot('one', () => makeTurn({ status: 'pending' }));
     const nested = store.saveSnapshot('one', (current) => {
@@ -45,7 +45,7 @@ describe('InMemorySessionStore', () => {
     expect((await store.getSnapshot({ snapshotId: 'one' }))?.state).toEqual({ custom: { inner: true } });
   });
 
-  it('shows a mutator the snapshot that its answer names before it rewrites it', async () => {
+  it('runs a mutator on the snapshot that its result names before it rewrites it', async () => {
     const store = new InMemorySessionStore();
     await store.saveSnapshot('one', () => makeTurn({ status: 'pending', state: { custom: { n: 1 } } }));
     const id = await store.saveSnapshot(undefined, (current) => {
@@ -123,13 +123,13 @@ describe('the heap', () => {
     expect(growth.session / growth.information).toBeLessThan(3);
   });
 
-  it('keeps nothing of a session that was deleted or pruned, nor of a closed store, nor of watchers that ended', () => {
+  it('keeps no data of a session that was deleted or pruned, of a closed store, or of ended watchers', () => {
     const { listeners, afterDelete, afterPrune, afterClose } = growth;
     // What is left is the engine's own: compiled code, mostly.
     for (const left of [listeners, afterDelete, afterPrune, afterClose]) expect(left).toBeLessThan(growth.session / 3);
   });
 
-  it('takes no pointer per element for a version of a long list, be it growing or sliding', () => {
+  it('does not take a pointer for each element of each version of a long list, growing or sliding', () => {
     // 200 versions of 4,000 pointers would be 6.4 MB. The elements themselves are about 0.3 MB.
     for (const bytes of [growth.grown, growth.slid]) expect(bytes).toBeLessThan(2_000_000);
   });

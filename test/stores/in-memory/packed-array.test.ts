@@ -37,7 +37,7 @@ function edited(list: readonly object[], { kind, count }: Edit, fresh: () => obj
 }
 
 describe('PackedArray', () => {
-  it(`holds the elements of every version of a list, each packed on the one before (seed ${seed})`, () => {
+  it(`has the elements of every version of a list, each packed with the one before (seed ${seed})`, () => {
     fc.assert(
       fc.property(fc.array(edit, { maxLength: 12 }), (edits) => {
         let made = 0;
@@ -69,7 +69,7 @@ describe('a packed state', () => {
     fc.oneof(long, fc.dictionary(fc.constantFrom('list', '__proto__'), long), fc.constant(null), fc.string()),
   );
 
-  it(`reads as what was packed, on any base, and every copy is the reader’s own (seed ${seed})`, () => {
+  it(`reads as the packed value, on any base, and every copy is the reader’s own (seed ${seed})`, () => {
     fc.assert(
       fc.property(fc.array(state, { minLength: 1, maxLength: 6 }), (states) => {
         let base: { plain: unknown; state: PackedState } | undefined;
@@ -104,7 +104,7 @@ describe('a packed state', () => {
 });
 
 describe('the state that was read last', () => {
-  it('is unpacked once, until it is to be forgotten; looking at it alone remembers nothing', () => {
+  it('is unpacked once, until it is dropped; plainOf does not cache it', () => {
     const state = pack({ messages: Array.from({ length: 100 }, (_, i) => ({ i })) });
     const recent = new RecentState();
     expect(recent.plainOf(state)).not.toBe(recent.plainOf(state));

@@ -8,7 +8,7 @@ import { newProject } from '../support/database.ts';
 
 type Client = typeof import('@google-cloud/firestore');
 
-/** The versions of the client that the package says it works with, by the names they are installed under. */
+/** The supported versions of the client, by the names under which they are installed. */
 const CLIENTS = ['@google-cloud/firestore', 'firestore8', 'firestore9'];
 
 const ADA: ScopeId = { scope: 'user', appName: 'shop', userId: 'ada' };
@@ -28,7 +28,7 @@ describe.each(CLIENTS.map((name) => ({ name, version: versionOf(name) })))(
       vi.resetModules();
     });
 
-    /** Opens stores of one database: what they import as the client, and the client they are given, are of this version. */
+    /** Opens stores of one database. The client that they import and the client that they get have this version. */
     async function opener(): Promise<(options?: FirestoreSessionStoreOptions) => FirestoreSessionStore> {
       vi.resetModules();
       vi.doMock('@google-cloud/firestore', () => import(/* @vite-ignore */ name));
@@ -111,7 +111,7 @@ describe.each(CLIENTS.map((name) => ({ name, version: versionOf(name) })))(
   },
 );
 
-it('a client of another version than the one the store imports is refused with what to do', async () => {
+it('a client of another version than the imported one is refused with a message that says what to do', async () => {
   const { FirestoreSessionStore } = await import('genkitx-agents/google-cloud');
   const { Firestore } = (await import(/* @vite-ignore */ CLIENTS[1]!)) as Client;
   const open = (): unknown => new FirestoreSessionStore({ db: new Firestore({ projectId: newProject() }) });

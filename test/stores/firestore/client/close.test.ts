@@ -21,7 +21,7 @@ function callAll(store: FirestoreSessionStore): Promise<PromiseSettledResult<unk
   return Promise.allSettled(Array.from({ length: 60 }, (_, i) => calls[i % calls.length]!(i)));
 }
 
-describe('close() while 60 calls are under way', () => {
+describe('close() while 60 calls are running', () => {
   const unhandled: unknown[] = [];
   const note = (reason: unknown): void => void unhandled.push(reason);
   beforeEach(() => void process.on('unhandledRejection', note).on('uncaughtException', note));
@@ -40,7 +40,7 @@ describe('close() while 60 calls are under way', () => {
     }
   };
 
-  it('each ends typed or acknowledged, and what was acknowledged is there', async () => {
+  it('each ends with a typed error or is acknowledged, and acknowledged data exists', async () => {
     const project = newProject();
     const env = process.env['GOOGLE_CLOUD_PROJECT'];
     process.env['GOOGLE_CLOUD_PROJECT'] = project;
@@ -61,7 +61,7 @@ describe('close() while 60 calls are under way', () => {
     await db.terminate();
   });
 
-  it.each([0, 20])('also when the application has ended its own client under the store, after %i ms', async (ms) => {
+  it.each([0, 20])('also when the application terminates its client during the calls, after %i ms', async (ms) => {
     const db = openDatabase();
     const store = new FirestoreSessionStore({ db });
     await store.saveSnapshot('first', () => turn('one'));
@@ -72,7 +72,7 @@ describe('close() while 60 calls are under way', () => {
     await expectTyped(calls, ['FAILED_PRECONDITION', 'UNAVAILABLE']);
   });
 
-  it('a store whose client was ended says so', async () => {
+  it('a store whose client was terminated says so', async () => {
     const db = openDatabase();
     const store = new FirestoreSessionStore({ db });
     await db.terminate();
@@ -82,7 +82,7 @@ describe('close() while 60 calls are under way', () => {
     await store.close();
   });
 
-  it('while the database does not answer it takes no longer than a request may', async () => {
+  it('while the database does not answer it takes no longer than the timeout of a request', async () => {
     const proxy = await Proxy.open();
     const db = openDatabase(newProject(), {}, `127.0.0.1:${proxy.port}`);
     const store = new FirestoreSessionStore({ db, requestTimeoutMs: 1500 });

@@ -68,7 +68,7 @@ describe('FirestoreSessionStore', () => {
     await store.close();
   });
 
-  it('makes a client of its own when none is given, and ends it', async () => {
+  it('creates its own client without the option, and terminates it', async () => {
     process.env['GOOGLE_CLOUD_PROJECT'] = newProject();
     const store = new FirestoreSessionStore();
     await store.saveSnapshot('one', () => ({ createdAt: '2026-01-01T00:00:00.000Z' }));
@@ -77,7 +77,7 @@ describe('FirestoreSessionStore', () => {
     delete process.env['GOOGLE_CLOUD_PROJECT'];
   });
 
-  it('refuses options that are none', () => {
+  it('refuses invalid options', () => {
     const bad: unknown[] = [
       { colection: 'x' },
       { collection: 'a/b' },
@@ -95,7 +95,7 @@ describe('FirestoreSessionStore', () => {
     }
   });
 
-  it('a client that reads whole numbers as bigint is refused with a sentence that says what to do', () => {
+  it('a client that reads whole numbers as bigint is refused with a message that says what to do', () => {
     const bigints = openDatabase(newProject(), { useBigInt: true });
     for (const make of [
       () => new FirestoreSessionStore({ db: bigints }),
@@ -113,7 +113,7 @@ describe('FirestoreSessionStore', () => {
     expect((await store.getSnapshot({ sessionId: 'chat' }))?.snapshotId).toBe('one');
   });
 
-  it('an error of the client without a code, when it finds no project say, is the cause of a FAILED_PRECONDITION', async () => {
+  it('an error of the client without a code, for example without a project, is the cause of a FAILED_PRECONDITION', async () => {
     const client = openDatabase();
     const store = new FirestoreSessionStore({ db: client });
     const cause = new Error('Unable to detect a Project Id in the current environment.');
@@ -129,7 +129,7 @@ describe('FirestoreSessionStore', () => {
     }
   });
 
-  it('what a mutator throws is thrown as it is, also an error with a number as its code', async () => {
+  it('an error of a mutator is thrown unchanged, also one with a number as its code', async () => {
     const store = new FirestoreSessionStore({ db, collection: 'mutators' });
     for (const code of [1, 5, 14, 404]) {
       const thrown = Object.assign(new Error('of the mutator'), { code });
@@ -140,7 +140,7 @@ describe('FirestoreSessionStore', () => {
     }
   });
 
-  it('a document of a newer format is refused with a sentence that says so', async () => {
+  it('a document of a newer format is refused with a message that says so', async () => {
     const store = new FirestoreSessionStore({ db, collection: 'newer' });
     await store.saveSnapshot('one', () => ({ sessionId: 'chat', createdAt: '2026-01-01T00:00:00.000Z' }));
     await db.doc('newer/global/snapshots/one').update({ v: 3 });
@@ -151,7 +151,7 @@ describe('FirestoreSessionStore', () => {
     });
   });
 
-  it('what the database says to a request that it refuses is the cause of the error', async () => {
+  it('the database’s error for a refused request is the cause of the error', async () => {
     const store = new FirestoreSessionStore({ db, collection: 'x'.repeat(2000) });
     await expect(store.getSnapshot({ snapshotId: 'one' })).rejects.toMatchObject({
       status: 'INVALID_ARGUMENT',

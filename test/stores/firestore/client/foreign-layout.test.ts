@@ -13,7 +13,7 @@ const turn = (sessionId?: string): SessionSnapshotInput => ({
 });
 
 it.each(['ann', 'acme/users/ann'])(
-  'a collection of Genkit’s own store is left as it is, and every call for sessions says to use another (tenant %s)',
+  'a collection of Genkit’s own store is not changed, and every call for sessions says to use another (tenant %s)',
   async (tenant) => {
     const db = openDatabase();
     const options = { db, collection: 'genkit', snapshotPathPrefix: () => tenant };

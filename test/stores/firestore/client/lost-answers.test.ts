@@ -6,7 +6,7 @@ import { newProject, openDatabase } from '../support/database.ts';
 
 type Custom = { n: number };
 
-/** The next commit of a client is made, its answer is lost, `meanwhile` happens, and the client sends the commit again, as it does by itself. */
+/** The next commit of a client is made, its answer is lost, `meanwhile` runs, and the client repeats the commit, as it does automatically. */
 function loseAnswer(db: Firestore, meanwhile: () => Promise<unknown>): void {
   const client = db as unknown as { request: (name: string, ...rest: unknown[]) => Promise<unknown> };
   const request = client.request.bind(db);
@@ -41,9 +41,9 @@ describe.each([{ sessionId: 'chat' }, { sessionId: undefined }])('a save of %o w
     state: { custom: { n: (current?.state?.custom?.n ?? 0) + 1 } },
   });
 
-  it.each([1, 5])('is made once, also when %i others write before it is sent again', async (others) => {
+  it.each([1, 5])('is made once, also when %i other writers come before it is sent again', async (others) => {
     await other.saveSnapshot('counter', increment);
-    // Who knows the snapshot rewrites it with the first commit.
+    // A store that knows the snapshot rewrites it with the first commit.
     await mine.getSnapshot({ snapshotId: 'counter' });
     loseAnswer(dbs[0]!, async () => {
       for (let i = 0; i < others; i++) await other.saveSnapshot('counter', increment);
@@ -52,7 +52,7 @@ describe.each([{ sessionId: 'chat' }, { sessionId: undefined }])('a save of %o w
     expect((await other.getSnapshot({ snapshotId: 'counter' }))?.state?.custom).toEqual({ n: 2 + others });
   });
 
-  it('is acknowledged when it was the first and another settled the snapshot meanwhile', async () => {
+  it('is acknowledged when it was the first and another save made the snapshot terminal meanwhile', async () => {
     loseAnswer(dbs[0]!, () => other.saveSnapshot('run', (current) => ({ ...current!, status: 'aborted' })));
     expect(await mine.saveSnapshot('run', () => first())).toBe('run');
     expect((await mine.getSnapshot({ snapshotId: 'run' }))?.status).toBe('aborted');

@@ -36,7 +36,7 @@ describe('outage:', () => {
     const direct = openDatabase(project);
     const store = new FirestoreSessionStore({ db, requestTimeoutMs: 3000 });
     const elsewhere = new FirestoreSessionStore({ db: direct });
-    // A database that has just begun may take longer than the store under test waits.
+    // A database that has just started may take longer than the timeout of the store under test.
     await elsewhere.saveSnapshot('one', () => makeTurn({}));
     await elsewhere.saveSnapshot('running', () => makeTurn({ parentId: 'one', status: 'pending' }));
     const isReached = () =>
@@ -95,7 +95,7 @@ describe('outage:', () => {
   });
 });
 
-/** Has the emulator write down what it holds; answers the file to start it from. It keeps nothing by itself. */
+/** Makes the emulator export its data, which it does not keep otherwise. Returns the file to start it from. */
 async function exported(host: string, project: string, folder: string): Promise<string> {
   const response = await fetch(`http://${host}/emulator/v1/projects/${project}:export`, {
     method: 'POST',
@@ -116,7 +116,7 @@ async function exported(host: string, project: string, folder: string): Promise<
 
 // Each start of an emulator takes many seconds of processor time.
 if (isTorture) {
-  it('outage: with the database restarted in the middle every acknowledged save is there, calls in between end typed, watchers come back', async () => {
+  it('outage: with the database restarted in the middle every acknowledged save exists, calls in between end with typed errors, watchers come back', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'genkitx-agents-emulator-'));
     const port = await freePort();
     let emulator = await startEmulator({ port });
@@ -162,7 +162,7 @@ if (isTorture) {
     await store.saveSnapshot('running', (current) => ({ ...current!, status: 'aborted' }));
     while (told.at(-1) !== 'aborted') await new Promise((resolve) => setTimeout(resolve, 10));
 
-    // The import makes new documents of the old ones, so the first status may be told again.
+    // The import creates new documents, so watchers may be notified of the first status again.
     expect(told.filter((status, i) => status !== told[i - 1])).toEqual(['pending', 'aborted']);
     expect([...statuses]).toEqual(['UNAVAILABLE']);
     const { items } = await store.listSnapshots({ sessionId: 'chat' });

@@ -42,7 +42,7 @@ for (const [path, mayReadOwn] of Object.entries(RULES)) {
     });
 
     it(`lets a signed-in user read ${mayReadOwn ? 'the documents of their own snapshots' : 'nothing'}`, async () => {
-      // A document of each collection, and of the snapshot that stands alone: its own, and that it and its parent are named.
+      // A document of each collection, and of the snapshot without a session.
       expect(paths).toHaveLength(18);
       const ann = environment.authenticatedContext('ann').firestore();
       for (const one of paths) {

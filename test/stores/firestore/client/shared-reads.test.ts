@@ -20,7 +20,7 @@ describe('reads of one tick', () => {
     await db.doc('warm/up').get();
   });
 
-  it('of a turn, from its session and its memories, are one request: a memory adds a read and no request', async () => {
+  it('of a turn, from its session and its memories, are one request: memories add reads, but no request', async () => {
     const ai = genkit();
     const { name: model } = scriptedModel(ai, { otherwise: 'Fine.' });
     const store = new FirestoreMemoryStore({ db });
@@ -43,7 +43,7 @@ describe('reads of one tick', () => {
     expect(remembering).toEqual({ ...plain, reads: 2 });
   });
 
-  it('count for the store that made them, and the request for the first', async () => {
+  it('count for the store that made them, and the request for the first store', async () => {
     const [sessions, memories] = [new FirestoreSessionStore({ db }), new FirestoreMemoryStore({ db })];
     await sessions.saveSnapshot('one', () => turn);
     const before = sessions.stats();
@@ -66,7 +66,7 @@ describe('reads of one tick', () => {
     expect(rpcs).toBe(5);
   });
 
-  it('of one document are one request, and all get it', async () => {
+  it('of one document are one request, and all calls get it', async () => {
     const store = new FirestoreSessionStore({ db });
     await store.saveSnapshot('one', () => turn);
     const before = store.stats().reads;
@@ -77,7 +77,7 @@ describe('reads of one tick', () => {
     expect({ rpcs, reads, counted: store.stats().reads - before }).toEqual({ rpcs: 1, reads: 1, counted: 1 });
   });
 
-  it('of more documents than one request holds are several requests', async () => {
+  it('of more documents than one request takes are several requests', async () => {
     const store = new FirestoreSessionStore({ db });
     const scopes = Array.from({ length: 90 }, (_, i) => ({ ...ADA, userId: `user ${i}` }));
     const { rpcs } = await trafficOf(() => store.readScopes({ scopes }));

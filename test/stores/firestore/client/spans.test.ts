@@ -8,7 +8,7 @@ import { openDatabase } from '../support/database.ts';
 const spans = await collectSpans();
 beforeEach(() => spans.splice(0));
 
-it('every call is a span that says what was billed, and holds no state', async () => {
+it('every call is a span with the billed usage, and without states', async () => {
   const db = openDatabase();
   const store = new FirestoreSessionStore({ db });
   const turn = { sessionId: 'chat', createdAt: '2026-01-01T00:00:00.000Z', state: { custom: 'the-state' } };
@@ -44,7 +44,7 @@ it('every call is a span that says what was billed, and holds no state', async (
   expect(JSON.stringify(spans.map((span) => span.attributes))).not.toContain('the-state');
 });
 
-it('a call that is made within the call of another store counts for its own', async () => {
+it('a call within the call of another store counts for its own store', async () => {
   const db = openDatabase();
   const [outer, inner] = ['outer', 'inner'].map((collection) => new FirestoreSessionStore({ db, collection }));
   const createdAt = '2026-01-01T00:00:00.000Z';
@@ -64,7 +64,7 @@ it('a call that is made within the call of another store counts for its own', as
   expect(inner!.stats()).toMatchObject({ reads: 2, writes: 0 });
 });
 
-it('a store more makes no promise of the process slower: Node asks each AsyncLocalStorage at every one', async () => {
+it('another store does not slow down the promises of the process: Node calls each AsyncLocalStorage for every one', async () => {
   const db = openDatabase();
   const useStore = () => new FirestoreSessionStore({ db }).getSnapshot({ snapshotId: 'none' });
   await useStore();

@@ -19,7 +19,7 @@ describe('a watcher of a snapshot that can’t be read', () => {
   beforeEach(() => {
     db = openDatabase();
     const set = globalThis.setTimeout;
-    // A listener that is set up again after a pause is set up again at once.
+    // Sets listeners up again without a pause.
     vi.spyOn(globalThis, 'setTimeout').mockImplementation((work, ms = 0) =>
       set(work, ms >= 200 && ms <= 2000 ? 0 : ms),
     );

@@ -4,7 +4,7 @@ import { RANDOM } from '../../../conformance/support/random-subjects.ts';
 import { isTorture } from '../../../support/scale.ts';
 import { runKit } from '../support/kit.ts';
 
-// Small ones: short sessions have what large ones need.
+// Small shards, so that short sessions have shards like large ones.
 const SMALL = { checkpointInterval: 3, shardSize: 1024 };
 
 runKit(SMALL, { effort: isTorture ? 0.05 : 0.005 });

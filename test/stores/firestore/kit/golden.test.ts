@@ -28,7 +28,7 @@ async function restore(documents: Record<string, unknown>): Promise<Firestore> {
 }
 
 describe('golden documents', () => {
-  it.each(files)('%s is read as it was written, and goes on', async (name) => {
+  it.each(files)('%s is read as it was written, and works with new saves', async (name) => {
     const golden = JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as Golden;
     const db = await restore(golden.documents);
     const store = openGolden(db);
@@ -44,7 +44,7 @@ describe('golden documents', () => {
     }
   });
 
-  it.each(recordFiles)('%s is read as it was written, and goes on', async (name) => {
+  it.each(recordFiles)('%s is read as it was written, and works with new saves', async (name) => {
     const golden = JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as GoldenRecords;
     const db = await restore(golden.documents);
     const store = openGolden(db);
@@ -56,7 +56,7 @@ describe('golden documents', () => {
     }
   });
 
-  it.each(sessionRecordFiles)('%s is read as it was written, and goes on', async (name) => {
+  it.each(sessionRecordFiles)('%s is read as it was written, and works with new saves', async (name) => {
     const golden = JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as GoldenSessionRecords;
     const db = await restore(golden.documents);
     const store = openGolden(db);

@@ -22,7 +22,7 @@ afterAll(async () => {
   }
 });
 
-/** Has so many writers work all at once; answers the ids that each was acknowledged. */
+/** Runs this many writers at once. Returns the acknowledged ids of each. */
 async function write(
   project: string,
   kind: WriterTask['kind'],
@@ -34,7 +34,7 @@ async function write(
     writer.send({ project, kind, name: `writer ${i}, turn`, turns } satisfies WriterTask);
     return ((await answered) as [WriterAnswer])[0];
   });
-  // All have ended before anything is said, so that none is still at it when the next test begins.
+  // Waits for all before it fails, so that no writer still runs when the next test begins.
   const ended = await Promise.all(answers);
   expect(ended.map((answer) => answer.failure)).toEqual(ended.map(() => undefined));
   return ended.map((answer) => answer.acknowledged);
@@ -43,7 +43,7 @@ async function write(
 describe(`${PROCESSES} processes on one session`, () => {
   const turns = scale(5, 100);
 
-  it(`one session: ${PROCESSES} x ${turns} turns that expect the leaf they saw are all in one line, none lost`, async () => {
+  it(`one session: ${PROCESSES} x ${turns} turns that expect the leaf they read are all in one chain, none lost`, async () => {
     const project = newProject();
     const acknowledged = (await write(project, 'line', turns)).flat();
     const db = openDatabase(project);
@@ -52,7 +52,7 @@ describe(`${PROCESSES} processes on one session`, () => {
     for (let id = (await store.getSnapshot({ sessionId: 'contended' }))?.snapshotId; id !== undefined;) {
       line.unshift(id);
       const found = await store.getSnapshot({ snapshotId: id });
-      // Each turn saw all before it.
+      // Each turn read all turns before it.
       expect(found?.state?.messages).toHaveLength(PROCESSES * turns - line.length + 1);
       id = found?.parentId;
     }
@@ -93,7 +93,7 @@ describe(`${PROCESSES} processes on one session`, () => {
 describe('4 processes on the records of one user and one app', () => {
   const turns = scale(5, 200);
 
-  it(`atomic update: 4 x ${turns} increments from as many sessions give ${4 * turns}, and what each process put there stays`, async () => {
+  it(`atomic update: 4 x ${turns} increments from as many sessions give ${4 * turns}, and the key of each process stays`, async () => {
     const project = newProject();
     const acknowledged = await write(project, 'records', turns, 4);
     const db = openDatabase(project);

@@ -10,7 +10,7 @@ import { newProject, openDatabase } from '../support/database.ts';
 const SHOP = { scope: 'app', appName: 'shop' } as const;
 const SAVER = await childScript(new URL('large-save.ts', import.meta.url));
 
-/** Runs the saver until it ends or is killed before its n-th commit; answers how many commits it sent, `undefined` when it was killed. */
+/** Runs the saver until it ends or is killed before its n-th commit. Returns how many commits it sent; `undefined` if it was killed. */
 async function save(project: string, fatal: number): Promise<number | undefined> {
   const child = spawn(process.execPath, [SAVER, project, String(fatal)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -24,7 +24,7 @@ async function save(project: string, fatal: number): Promise<number | undefined>
 }
 
 describe('crash-kill: a process that is killed in the middle of a large save', () => {
-  it('leaves the old leaf, the old record, and nothing that a prune does not find, at whatever step it was killed', async () => {
+  it('keeps the old leaf and the old record, and leaves only orphans that a prune removes, killed at any step', async () => {
     const steps = (await prepared(async (project) => save(project, 0)))!;
     expect(steps).toBeGreaterThan(2);
     for (let fatal = 1; fatal <= steps; fatal += scale(3, 1)) {

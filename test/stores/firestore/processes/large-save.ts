@@ -1,4 +1,4 @@
-/** A process that saves a state too large for one commit, and is killed when it is about to send its n-th commit. */
+/** A process that saves a state too large for one commit, and is killed right before its n-th commit. */
 import { Firestore } from '@google-cloud/firestore';
 import { FirestoreSessionStore } from '../../../../stores/firestore/firestore-session-store.ts';
 import { beforeCommit } from '../support/transport.ts';

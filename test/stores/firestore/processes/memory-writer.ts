@@ -1,4 +1,4 @@
-/** `node <this> <project> <owner> <times> <sources>`: counts one memory up, does the jobs that there are, then lets many sources say one memory. */
+/** `node <this> <project> <owner> <times> <sources>`: increments one memory, does the waiting jobs, then adds many sources to one memory. */
 import { Firestore } from '@google-cloud/firestore';
 import { corroborate, workOff } from '../../../conformance/memory/support/workers.ts';
 import { memoryManager } from '../../../../src/memory/manager.ts';

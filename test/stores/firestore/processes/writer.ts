@@ -1,10 +1,10 @@
-/** A process that saves turns, each task to a database of its own, as it is told by messages; it answers the ids that were acknowledged. */
+/** A process that saves turns on request, each task to its own database. It answers with the acknowledged ids. */
 import { Firestore } from '@google-cloud/firestore';
 import type { SessionSnapshotInput } from 'genkit/beta';
 import type { ScopeChange } from '../../../../src/store/contract.ts';
 import { FirestoreSessionStore } from '../../../../stores/firestore/firestore-session-store.ts';
 
-/** What to do: so many saves of a kind. */
+/** A task: this many saves of a kind. */
 export interface WriterTask {
   readonly project: string;
   readonly kind: 'line' | 'siblings' | 'increments' | 'records';
@@ -13,7 +13,7 @@ export interface WriterTask {
   readonly turns: number;
 }
 
-/** What came of it. */
+/** The result of a task. */
 export interface WriterAnswer {
   readonly acknowledged: readonly string[];
   readonly failure?: string;
@@ -53,7 +53,7 @@ const SAVES: Record<WriterTask['kind'], Save> = {
       ...(current ?? { sessionId: 'contended', createdAt: new Date().toISOString(), status: 'pending' }),
       state: { custom: { n: (current?.state?.custom?.n ?? 0) + 1 } },
     })),
-  /** Turns of sessions of their own, with changes of what all sessions have in common. */
+  /** Turns of the writer's own sessions, with changes of shared records. */
   records: (store, id, { name }) => {
     const change: ScopeChange['change'] = (record) => ({ ...record, n: Number(record['n'] ?? 0) + 1, [name]: id });
     const scopes = [USER, APP].map((scope) => ({ id: scope, change }));
@@ -65,7 +65,7 @@ const SAVES: Record<WriterTask['kind'], Save> = {
 
 async function perform(task: WriterTask): Promise<WriterAnswer> {
   const db = new Firestore({ projectId: task.project });
-  // Contention is the subject, not how long a busy machine takes to answer.
+  // The test is about contention, not about the time that a busy machine takes to answer.
   const store: Store = new FirestoreSessionStore({ db, requestTimeoutMs: 60_000 });
   const acknowledged: string[] = [];
   try {

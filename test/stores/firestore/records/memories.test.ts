@@ -17,7 +17,7 @@ const project = newProject();
 const db = openDatabase(project);
 afterAll(() => clearProject(project));
 
-/** What a call uses of Firestore. */
+/** The use of Firestore by a call. */
 async function costOf(store: FirestoreMemoryStore, call: () => Promise<unknown>): Promise<Partial<FirestoreUsage>> {
   const before = store.stats();
   await call();
@@ -69,14 +69,14 @@ it('costs what the docs say', async () => {
   const cost = (call: () => Promise<unknown>): Promise<Partial<FirestoreUsage>> => costOf(store, call);
   expect(await cost(() => store.revision(ADA))).toEqual({ reads: 1, writes: 0, deletes: 0, rpcs: 1 });
   expect(await cost(() => store.changes(ADA, { since: 1 }))).toEqual({ reads: 1, writes: 0, deletes: 0, rpcs: 1 });
-  // The head, which has the revision, and the note.
+  // The head with the revision, and the note.
   expect(await cost(() => store.notes(ADA, 'profile', { keys: ['it'] }))).toEqual({
     reads: 2,
     writes: 0,
     deletes: 0,
     rpcs: 1,
   });
-  // Read: the head and the memory; written: the head, the memory, and what it was.
+  // Read: the head and the memory; written: the head, the memory and its revision.
   expect(await cost(() => store.commit(ADA, [put('one')]))).toEqual({ reads: 2, writes: 3, deletes: 0, rpcs: 2 });
   expect(await cost(() => store.commit(ADA, [note('profile', 'it', 2)]))).toEqual({
     reads: 1,
@@ -110,7 +110,7 @@ it('costs what the docs say', async () => {
     deletes: 0,
     rpcs: 2,
   });
-  // The head, the memory, and what it was.
+  // The head, the memory and its revision.
   expect(await cost(() => store.revisions(ADA, 'one'))).toEqual({ reads: 3, writes: 0, deletes: 0, rpcs: 2 });
   // The head, two memories, and a revision.
   expect(await cost(() => store.bySource(ADA, 'chat-1'))).toEqual({ reads: 4, writes: 0, deletes: 0, rpcs: 3 });
@@ -139,7 +139,7 @@ it('costs what the docs say', async () => {
   await store.close();
 });
 
-it('reads no vectors to find the nearest memories, the last ones and those that changed', async () => {
+it('reads no vectors to find the nearest, the last and the changed memories', async () => {
   const store = new FirestoreMemoryStore({ db, collection: 'vectors' });
   const vectorOf = (i: number) => Array.from({ length: 768 }, (_, at) => (at === i ? 1 : 0.01));
   await store.commit(
@@ -162,7 +162,7 @@ it('reads no vectors to find the nearest memories, the last ones and those that 
   await store.close();
 });
 
-/** Erases ADA's memories in a process that ends when all are marked as erased, and none is removed. */
+/** Erases ADA's memories in a process that ends after all are marked as erased, before any is removed. */
 async function eraseAndDie(store: FirestoreMemoryStore): Promise<void> {
   const real = db.batch.bind(db);
   let batches = 0;
@@ -177,7 +177,7 @@ async function eraseAndDie(store: FirestoreMemoryStore): Promise<void> {
   }
 }
 
-it('finishes an erasure that broke off, and takes nothing of it for a memory', async () => {
+it('finishes an interrupted erasure, and does not return erased memories', async () => {
   const store = new FirestoreMemoryStore({ db, collection: 'broken' });
   await store.commit(
     ADA,
@@ -186,7 +186,7 @@ it('finishes an erasure that broke off, and takes nothing of it for a memory', a
   );
   await store.commit(ADA, [put('seat', { text: 'CANARY again' })]);
   await eraseAndDie(store);
-  // Of the same id as one that was to be erased.
+  // It has the same id as an erased one.
   await store.commit(ADA, [put('seat', { text: 'new' })]);
   expect(await store.get(ADA, ['seat'])).toMatchObject([{ text: 'new', revision: 1 }]);
   expect((await store.notes(ADA, 'profile')).notes).toEqual([]);
@@ -230,7 +230,7 @@ it('reads no memory and no revision of a scope that was marked as erased, by any
   });
   const nothing = Object.fromEntries(Object.keys(await readAll()).map((method) => [method, [] as unknown]));
   expect(await readAll()).toEqual({ ...nothing, 'a page': { items: [] } });
-  // It is farther than those that were erased, and has an id of one of them.
+  // It is farther than the erased ones, and has the id of one of them.
   await store.commit(ADA, [put('m1', { text: 'new', sources: [source('new')] }, [0.1, 1])], { now: START + 5000 });
   const [hit] = (await store.query(ADA)).items;
   expect(await readAll()).toEqual({
@@ -253,14 +253,14 @@ it('reads no memory and no revision of a scope that was marked as erased, by any
   await store.close();
 });
 
-it('brings back no memory of a scope that was marked as erased, by no commit', async () => {
+it('brings back no memory of a scope that was marked as erased, with any commit', async () => {
   const store = new FirestoreMemoryStore({ db, collection: 'marked-commits' });
   const memory = memoryManager(genkit({}), { store, appName: 'shop' });
   const scope = memory.scopeFor('user', { context: { auth: { uid: 'ada' } } });
   await store.commit(ADA, [put('rash', { text: 'CANARY' }), put('seat', { text: 'CANARY' })], { now: START });
   const revision = await store.revision(ADA);
   const [read] = await store.get(ADA, ['seat']);
-  // A turn has placed it in a request, so the next commit of a job says when it was last used.
+  // A turn has used it, so the next commit of a job writes when it was last used.
   memory.noteUse(scope, ['rash', 'seat']);
   await eraseAndDie(store);
   const putBack = store.commit(ADA, [{ op: 'put', memory: read! }], { expectedRevision: revision });

@@ -35,7 +35,7 @@ it('an erasure removes the last jobs of a scope and their queue with one commit'
   beforeCommits(own, async (commit) => {
     if (commit === 2) throw new Error('the process ends here');
   });
-  // Nothing but jobs is in the scope, so there may be no second commit.
+  // The scope has only jobs, so there must be no second commit.
   await store.erase(ADA).catch(() => {});
   const other = new FirestoreMemoryStore({ db, collection: 'one-commit' });
   await add(other, 'two');
@@ -58,7 +58,7 @@ it('an erasure removes more jobs than one commit takes, and those that are added
   expect((await store!.listScopes()).items).toEqual([]);
 });
 
-it('a claim takes the jobs out of a queue whose documents are gone', async () => {
+it('a claim removes jobs without documents from a queue', async () => {
   const store = new FirestoreMemoryStore({ db, collection: 'gone' });
   const names = Array.from({ length: 6 }, (_, i) => `user ${i}`);
   for (const name of names) for (const n of [1, 2]) await add(store, `${name} ${n}`, user(name));
@@ -74,7 +74,7 @@ it('a claim takes the jobs out of a queue whose documents are gone', async () =>
   expect((await store.listScopes()).items).toHaveLength(2);
 });
 
-it('a call that waits ends although the documents of jobs before its own are gone', async () => {
+it('a waiting call ends although the documents of earlier jobs are missing', async () => {
   const store = new FirestoreMemoryStore({ db, collection: 'waits' });
   const memory = memoryManager(genkit({}), { store, appName: 'shop', worker: false, extract: () => [] });
   const scope = memory.scopeFor('user', { context: { auth: { uid: 'ada' } } });
@@ -88,7 +88,7 @@ it.each([
   ['encrypted under a lost key', 'FAILED_PRECONDITION', undefined],
   ['damaged', 'DATA_LOSS', { job: Buffer.from('junk') }],
   ['of a newer format', 'FAILED_PRECONDITION', { v: 99 }],
-])('jobs that are %s do not hinder those of other scopes', async (how, status, change) => {
+])('jobs that are %s do not block jobs of other scopes', async (how, status, change) => {
   const warn = vi.spyOn(logger, 'warn').mockReturnValue();
   const collection = how.replaceAll(' ', '-');
   const open = (...secrets: string[]) =>
@@ -111,7 +111,7 @@ it.each([
   await expect(store.listJobs({ scope: user('user 3') })).rejects.toMatchObject(refusal);
   expect(await store.erase(user('user 3'))).toMatchObject({ jobs: 1 });
   if (change) return;
-  // With the key they are carried out after a while, or when their scope gets a new job.
+  // With the key they run after a while, or when their scope gets a new job.
   const repaired = open('new', 'lost');
   await add(repaired, 'another', user('user 2'));
   expect(await claim(repaired)).toBe('of user 2');

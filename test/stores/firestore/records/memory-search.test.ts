@@ -59,11 +59,11 @@ it('a search by meaning reads what it returns and ten more, in a turn and for a 
   expect(await readsOf(() => chat.send('Which tea do I like?'))).toBeLessThanOrEqual(20 + 2);
   const create = (text: string) => memory.create({ scope, memory: text, wait: true });
   await create('The user has a red hat.');
-  // 20 are compared with the new fact. The rest is the job, the commit, and what changed since.
+  // 20 are compared with the new fact. The rest is the job, the commit, and the changes since.
   expect(await readsOf(() => create('The user has a blue hat.'))).toBeLessThanOrEqual(20 + 40);
 });
 
-it('a query by vector with a filter reads more only if too few of the nearest fit', async () => {
+it('a query by vector with a filter reads more only if too few of the nearest match', async () => {
   const { store, readsOf } = await setUp('filtered');
   await store.commit(ADA, [
     ...[250, 251].map((i) => put(`m${i}`, { topics: ['rare'] })),
@@ -74,8 +74,8 @@ it('a query by vector with a filter reads more only if too few of the nearest fi
   const [declarative, rare] = [{ kind: 'declarative' }, { topics: ['rare'] }];
   expect(await idsOf(query(5, declarative))).toEqual(['m0', 'm2', 'm4', 'm6', 'm8']);
   expect(await idsOf(query(2, rare))).toEqual(['m250', 'm251']);
-  // 5 of which 3 fit, then twice as many as there must be.
+  // 5 of which 3 match, then twice as many as needed.
   expect(await readsOf(() => query(5, declarative))).toBe(1 + 5 + 17);
-  // None of the first fits, so all are read.
+  // None of the first matches, so all are read.
   expect(await readsOf(() => query(2, rare))).toBe(1 + 2 + 300);
 });

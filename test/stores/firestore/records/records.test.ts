@@ -27,7 +27,7 @@ const groupsLeft = async (): Promise<string[]> => (await allDocuments(db)).map((
 type Send = (name: string, ...rest: unknown[]) => Promise<unknown>;
 const sends = new WeakMap<Firestore, Send>();
 
-/** Runs `listener` before each request of a client; answers how to send one by itself. */
+/** Runs `listener` before each request of a client. Returns a function that sends a request without it. */
 function onRequest(of: Firestore, listener: (...request: Parameters<Send>) => unknown): Send {
   const client = of as unknown as { request: Send };
   const send = sends.get(of) ?? client.request.bind(of);
@@ -59,11 +59,11 @@ describe('the cost of session records, counted on the wire', () => {
     await store.saveSnapshot('one', () => makeTurn());
   });
 
-  it('a write is a write, whatever it expects; a removal is a delete', async () => {
+  it('a write is one write, with any expected revision; a removal is one delete', async () => {
     await costs(() => write(store), { writes: 1, rpcs: 1 });
     await costs(() => write(store, { key: 'two', expectedRevision: null }), { writes: 1, rpcs: 1 });
     const [{ revision: expectedRevision } = { revision: '' }] = await open().readRecords({ ...NOTE, keys: ['one'] });
-    // Another process has to look which write it was, once.
+    // Another process must read the record once, to find the write of the revision.
     await costs(() => write(store, { key: 'two', expectedRevision: null }).catch(() => {}), { reads: 1, rpcs: 2 });
     await costs(() => write(store, { expectedRevision }), { writes: 1, rpcs: 1 });
     const other = open();
@@ -89,7 +89,7 @@ describe('the cost of session records, counted on the wire', () => {
     expect(await valuesOf(open())).toEqual([2]);
   });
 
-  it('a lookup by keys is a read for each key and one request; all of a kind are as many reads as there are', async () => {
+  it('a lookup by keys is a read for each key and one request; all of a kind are a read for each record', async () => {
     for (const key of ['a', 'b', 'c']) await write(store, { key });
     await write(store, { kind: 'other' });
     await costs(() => open().readRecords({ ...NOTE, keys: ['a', 'c', 'none'] }), { reads: 3, rpcs: 1 });
@@ -97,7 +97,7 @@ describe('the cost of session records, counted on the wire', () => {
     await costs(() => open().readRecords({ ...NOTE, keys: [] }), {});
   });
 
-  it('read together with the session, in any order, they are a read more in the same request', async () => {
+  it('read together with the session, in any order, they are one more read in the same request', async () => {
     await write(store);
     const resume = (of: FirestoreSessionStore): (() => Promise<unknown>)[] => [
       () => of.getSnapshot({ sessionId: 'chat' }),
@@ -115,7 +115,7 @@ describe('the cost of session records, counted on the wire', () => {
     ]);
   });
 
-  it('stats() says what went over the wire', async () => {
+  it('stats() equals the traffic on the wire', async () => {
     const other = open();
     const { bytes: _, ...used } = await trafficOf(async () => {
       const expectedRevision = await write(other, { ifSnapshot: 'one' });
@@ -135,23 +135,23 @@ describe('the cost of session records, counted on the wire', () => {
 });
 
 describe('records go with their session', () => {
-  it('a session that is begun anew while its deletion is interrupted has none of the old ones', async () => {
+  it('a session that begins again during an interrupted deletion has none of the old ones', async () => {
     const [late, other] = [open(), open()];
     await late.saveSnapshot('one', () => makeTurn());
     for (const key of ['one', 'two']) await write(late, { key });
     await interruptDeletion();
-    // Written while the session is not there: it waits for the next.
+    // Written while the session does not exist: it waits for the next one.
     await write(other, { key: 'new', value: 'new' });
     await other.saveSnapshot('two', () => makeTurn());
     expect(await valuesOf(other)).toEqual(['new']);
-    // The old snapshot is there until the deletion is finished, and what was written for it goes with it.
+    // The old snapshot exists until the deletion is finished, and its records are removed with it.
     await write(late, { key: 'late', ifSnapshot: 'one', value: 'late' });
     await other.prune({ idleMs: 1e15 });
     expect(await valuesOf(open())).toEqual(['new']);
     expect((await open().getSnapshot({ sessionId: 'chat' }))?.snapshotId).toBe('two');
   });
 
-  it('a deletion that was interrupted is finished by the next, and by prune', async () => {
+  it('an interrupted deletion is finished by the next deletion, and by prune', async () => {
     for (const finish of [
       (store: FirestoreSessionStore) => store.deleteSession({ sessionId: 'chat' }),
       (store: FirestoreSessionStore) => store.prune({ idleMs: 1e15 }),
@@ -196,7 +196,7 @@ describe('records go with their session', () => {
     expect(await groupsLeft()).toEqual([]);
   });
 
-  /** The process ends when it has marked the session as gone. */
+  /** The process ends after it has marked the session as removed. */
   async function interruptDeletion(): Promise<void> {
     const dying = openDatabase(project);
     let commits = 0;
@@ -245,7 +245,7 @@ describe('records of sessions that expire', () => {
   });
 
   it.each([false, true])(
-    'are none of the session that is begun anew (pointer removed: %s), which has those that were written since',
+    'do not belong to the session that begins again (pointer removed: %s), which has later ones',
     async (isRemoved) => {
       for (const key of ['one', 'two']) await write(store, { key, value: 'old' });
       await passTime(db, 2 * DAY);
@@ -276,7 +276,7 @@ describe('records of sessions that expire', () => {
 });
 
 describe('a record in the database', () => {
-  it('names what it is the record of, in bytes, and nothing of its value is a field', async () => {
+  it('has its names as bytes, and no field with a part of its value', async () => {
     await write(open(), { key: 'a/b', value: { 'a.b': [[1]], __proto__x: '\uD800' } });
     const [document] = await allDocuments(db);
     expect(document!.ref.path).toMatch(/^genkit-sessions-records\/global\/records\/r[\w-]{60}$/);
@@ -292,7 +292,7 @@ describe('a record in the database', () => {
     expect(String(document!.get('name'))).toContain('["chat","note","a/b"]');
   });
 
-  it('that is damaged is DATA_LOSS, one of a newer version is refused, and either can be written anew', async () => {
+  it('that is damaged is DATA_LOSS, one of a newer version is refused, and either can be written again', async () => {
     const faults = [
       [{ value: Buffer.from('broken') }, 'DATA_LOSS', /record "one" of kind "note" of session "chat" .*write it anew/],
       [{ v: 3 }, 'FAILED_PRECONDITION', /newer version/],
@@ -324,7 +324,7 @@ describe('a write whose answer is lost', () => {
         if (name !== 'commit') return;
         onRequest(db, () => {});
         await send(name, ...rest);
-        // A transaction begins anew; any other commit is sent again by the client.
+        // The client restarts a transaction; it sends any other commit again.
         if ('ifSnapshot' in expected) throw Object.assign(new Error('the connection is lost'), { code: 14 });
       });
       const revision = await write(store, expected);
@@ -357,7 +357,7 @@ describe('a write that names a snapshot', () => {
     expect(await allDocuments(db)).toEqual([]);
   });
 
-  it('creates a record before a deletion that begins meanwhile, and the record goes with the session', async () => {
+  it('creates a record before a deletion that begins meanwhile, and the record is removed with the session', async () => {
     let deletion: Promise<unknown> | undefined;
     onRequest(db, (name) => {
       if (name === 'commit') deletion ??= remove();

@@ -39,12 +39,12 @@ describe('what scopes cost, counted on the wire', () => {
     await save([increment(ADA), increment(APP)]);
   });
 
-  it('a save without scopes reads and writes nothing more', async () => {
+  it('a save without scopes has no more reads and writes', async () => {
     expect(await save()).toMatchObject({ reads: 0, writes: 2, deletes: 0, rpcs: 1 });
     expect(await save([])).toMatchObject({ reads: 0, writes: 2, deletes: 0, rpcs: 1 });
   });
 
-  it('a save reads no record that was read before, or written, and writes those that change', async () => {
+  it('a save does not read known records, and writes the changed ones', async () => {
     await new FirestoreSessionStore({ db }).saveSnapshot('aside', () => makeTurn({ sessionId: 'other' }), {
       scopes: [increment(ADA), increment(APP)],
     });
@@ -56,7 +56,7 @@ describe('what scopes cost, counted on the wire', () => {
     expect(await store.readScopes({ scopes: [ADA, APP] })).toEqual([{ n: 1 }, { n: 4 }]);
   });
 
-  it('a save writes those that it leaves as they are: only what a commit writes does it compare with what was read', async () => {
+  it('a save also writes unchanged records, because a commit checks only the documents that it writes', async () => {
     expect(await save([increment(ADA), unchanged(APP)])).toMatchObject({ reads: 0, writes: 4, deletes: 0, rpcs: 1 });
     expect(await save([unchanged(ADA), unchanged(APP)])).toMatchObject({ reads: 0, writes: 4, deletes: 0, rpcs: 1 });
     const none: ScopeId = { scope: 'app', appName: 'none' };
@@ -65,7 +65,7 @@ describe('what scopes cost, counted on the wire', () => {
     expect(await save(empty)).toMatchObject({ reads: 0, writes: 2, deletes: 1, rpcs: 1 });
   });
 
-  it('a save of a process that knows nothing of a record reads it, once', async () => {
+  it('a save of a process that does not know a record reads it, once', async () => {
     const ofNew = (id: string, scopes: ScopeChange[]): Promise<Traffic> =>
       trafficOf(() =>
         new FirestoreSessionStore({ db }).saveSnapshot(id, () => makeTurn({ sessionId: id }), { scopes }),
@@ -75,7 +75,7 @@ describe('what scopes cost, counted on the wire', () => {
     expect(used).toMatchObject({ reads: reads + 2, writes: writes + 2, rpcs: rpcs + 1 });
   });
 
-  it('a heartbeat with a record writes one document more, and reads none more that is known', async () => {
+  it('a heartbeat with a known record writes one more document, without a read', async () => {
     await store.saveSnapshot('beating', () => makeTurn({ status: 'pending' }));
     let beats = 0;
     const beat = (scopes: ScopeChange[]): Promise<Traffic> => {
@@ -87,7 +87,7 @@ describe('what scopes cost, counted on the wire', () => {
     expect(await beat([increment(APP)])).toMatchObject({ reads: 1, writes: 2 });
   });
 
-  it('records are read with one request, each once', async () => {
+  it('records are read with one request, and each one once', async () => {
     const read = await trafficOf(() => store.readScopes({ scopes: [APP, ADA, APP] }));
     expect(read).toMatchObject({ reads: 2, rpcs: 1 });
     expect(await trafficOf(() => store.readScopes({ scopes: [] }))).toMatchObject({ reads: 0, rpcs: 0 });
@@ -115,21 +115,21 @@ describe('a record that another process has changed since it was read', () => {
     [here, there] = [new FirestoreSessionStore({ db, collection }), new FirestoreSessionStore({ db, collection })];
   });
 
-  it('is changed as it is then', async () => {
+  it('is changed in its new version', async () => {
     await save(here!, () => ({ n: 1 }));
     await save(there!, (record) => ({ ...record, theirs: true }));
     await save(here!, (record) => ({ ...record, n: Number(record['n']) + 1 }));
     expect(await read(here!)).toEqual({ n: 2, theirs: true });
   });
 
-  it('gets a value that it had when it was read, and has no more', async () => {
+  it('gets a value back that it had when it was read', async () => {
     await save(here!, () => ({ theme: 'dark' }));
     await save(there!, () => ({ theme: 'light' }));
     await save(here!, (record) => ({ ...record, theme: 'dark' }));
     expect(await read(there!)).toEqual({ theme: 'dark' });
   });
 
-  it('is not the reason to refuse a save that it is no reason for any more', async () => {
+  it('does not refuse a save for a reason that is outdated', async () => {
     await save(here!, () => ({ locked: true }));
     await save(there!, () => ({}));
     const unlocked: ScopeChange['change'] = (record) => {
@@ -142,7 +142,7 @@ describe('a record that another process has changed since it was read', () => {
     await expect(save(here!, unlocked)).rejects.toThrow('locked');
   });
 
-  it('may have been removed by that process or by this one, made anew, or erased with all others', async () => {
+  it('may have been removed by that process or by this one, created again, or erased with all others', async () => {
     const increased = async (store: FirestoreSessionStore): Promise<ScopeRecord> => {
       await save(store, (record) => ({ n: Number(record['n'] ?? 0) + 1 }));
       return read(there!);
@@ -163,14 +163,14 @@ describe('a record that another process has changed since it was read', () => {
     expect(await increased(here!)).toEqual({ n: 1 });
   });
 
-  it('may be one that was not there', async () => {
+  it('may be one that did not exist', async () => {
     expect(await read(here!)).toEqual({});
     await save(there!, () => ({ n: 1 }));
     await save(here!, (record) => ({ ...record, mine: true }));
     expect(await read(here!)).toEqual({ n: 1, mine: true });
   });
 
-  it('is not taken for that of another tenant', async () => {
+  it('is distinguished from that of another tenant', async () => {
     const collection = `tenants-${saves}`;
     const snapshotPathPrefix = (options?: { context?: { tenant?: string } }): string => options!.context!.tenant!;
     const store = new FirestoreSessionStore({ db, collection, snapshotPathPrefix: snapshotPathPrefix as never });
@@ -194,7 +194,7 @@ describe('a record in the database', () => {
   const documentIn = async (collection: string) =>
     (await allDocuments(db)).find((document) => document.ref.path.startsWith(`${collection}-scopes/`))!;
 
-  it('names what it is the record of, in bytes, and nothing of its values is a field', async () => {
+  it('has its names as bytes, and no field with a part of its values', async () => {
     await write('layout', { theme: 'dark', list: [[1]] });
     const document = await documentIn('layout');
     expect(document.ref.path).toMatch(/^layout-scopes\/global\/scopes\/r[\w-]{43}$/);
@@ -224,7 +224,7 @@ describe('a record in the database', () => {
     }
   });
 
-  it('of several that are too large for one commit is refused with nothing saved, and state that is large goes beside some', async () => {
+  it('of several that are too large for one commit is refused, and nothing is saved; a large state is written with some of them', async () => {
     const store = new FirestoreSessionStore({ db, collection: 'large' });
     const large = (seed: number): string => {
       let text = '';
@@ -288,7 +288,7 @@ describe('a commit whose answer is lost', () => {
     await end();
   });
 
-  it('counts once when others have rewritten the snapshot and changed the records in between', async () => {
+  it('counts once when other writers rewrite the snapshot and change the records in between', async () => {
     const { other, answer, end } = await saveBroken(second, (others) =>
       others.saveSnapshot('second', (current) => ({ ...current!, heartbeatAt: 'now' }), { scopes: [increment(ADA)] }),
     );
@@ -297,7 +297,7 @@ describe('a commit whose answer is lost', () => {
     await end();
   });
 
-  it('counts once when others have changed a record alone', async () => {
+  it('counts once when other writers change only a record', async () => {
     const { other, answer, end } = await saveBroken(second, (others) =>
       others.saveSnapshot('third', () => makeTurn({ sessionId: 'other' }), { scopes: [increment(ADA)] }),
     );

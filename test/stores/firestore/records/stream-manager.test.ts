@@ -20,14 +20,14 @@ function request(body: object, headers: Record<string, string> = {}): Request {
   });
 }
 
-/** Whether what the agent says before it waits is stored. */
+/** Whether the agent's text before its pause is stored. */
 const isStored = async (collection: string) => {
   const { docs } = await databases[0]!.collection(collection).get();
   const chunks = docs[0]?.data()['stream'] as { chunk: string }[];
   return chunks.map(({ chunk }) => chunk).join('') === framesOf(1, 2);
 };
 
-/** The whole answer. `onBeginning` is called when its first bytes are there. */
+/** The whole answer. `onBeginning` is called when its first bytes have arrived. */
 async function textOf(answer: Response, onBeginning: () => void): Promise<string> {
   let text = '';
   for await (const piece of answer.body!.pipeThrough(new TextDecoderStream())) {
@@ -37,7 +37,7 @@ async function textOf(answer: Response, onBeginning: () => void): Promise<string
   return text;
 }
 
-// The emulator now and then loses what is written while a listener begins. So nothing is written at that moment.
+// The emulator sometimes loses a write during the start of a listener. So nothing is written at that moment.
 describe('a stream manager on Firestore', () => {
   it('gives the whole stream to a client that comes back to another instance, in order, while the turn runs', async () => {
     const { agent, mayEnd } = twoThenThree();
@@ -54,7 +54,7 @@ describe('a stream manager on Firestore', () => {
     expect(await late.text()).toBe(whole);
   });
 
-  it('lets a turn go on whose client has gone, and sends its end to a client that asks for it', async () => {
+  it('continues a turn whose client has disconnected, and sends its end to a client that requests it', async () => {
     const { agent, mayEnd } = twoThenThree();
     const serving = agentHandler([agent], { anonymous: true, streamManager: managersOf('left')[0]! });
     const first = await serving(request({ data: hello }));

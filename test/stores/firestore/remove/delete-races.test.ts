@@ -26,7 +26,7 @@ describe('deletions that race saves of other clients', () => {
   beforeEach(() => void (project = newProject()));
 
   const rounds = scale(5, 400);
-  it(`of a session that is not there, ${rounds} rounds: its first save comes before the deletion or after it, whole (seed ${seed})`, async () => {
+  it(`of a missing session, ${rounds} rounds: its first save comes completely before or after the deletion (seed ${seed})`, async () => {
     const [a, b, reader] = [1, 2, 3].map(() => new FirestoreSessionStore({ db: client() }));
     const random = new Random(seed);
     const seen = { before: 0, after: 0 };
@@ -45,7 +45,7 @@ describe('deletions that race saves of other clients', () => {
     console.log('first saves beside the deletion', seen);
   });
 
-  it('of a session that begins right after the deletion found none: it is whole, or all of it goes', async () => {
+  it('of a session that begins right after the deletion found none: it is kept or removed completely', async () => {
     const db = client();
     const [a, b] = [new FirestoreSessionStore({ db }), new FirestoreSessionStore({ db: client() })];
     await b.saveSnapshot('other', () => turn({ sessionId: 'other' }));
@@ -54,7 +54,7 @@ describe('deletions that race saves of other clients', () => {
     expect(await isWhole(b, SESSION, 'first')).toBe(snapshots === 0);
   });
 
-  it('of what a session without a pointer left, while the session is begun: what is saved is not taken for left', async () => {
+  it('of the rest of a session without a pointer, while the session begins: its new snapshots are kept', async () => {
     const db = client();
     const [a, b] = [new FirestoreSessionStore({ db }), new FirestoreSessionStore({ db: client(), expireAfterMs: 1e9 })];
     await b.saveSnapshot('old', () => turn());
@@ -81,7 +81,7 @@ describe('deletions that race saves of other clients', () => {
   });
 
   for (const commit of [2, 3]) {
-    it(`a session that is begun anew before commit ${commit} of its deletion is left alone`, async () => {
+    it(`a session that begins again before commit ${commit} of its deletion is not changed`, async () => {
       const db = client();
       const [a, b] = [new FirestoreSessionStore({ db }), new FirestoreSessionStore({ db: client() })];
       await a.saveSnapshot('old', () => turn());
@@ -97,7 +97,7 @@ describe('deletions that race saves of other clients', () => {
     });
   }
 
-  it('a mark that was seen once, and ended by others since, removes nothing of the session that is there now', async () => {
+  it('an outdated mark, which other calls have ended, removes nothing of the current session', async () => {
     const db = client();
     const [a, b, late] = [db, client(), client()].map((one) => new FirestoreSessionStore({ db: one }));
     await a!.saveSnapshot('old', () => turn());
@@ -122,7 +122,7 @@ describe('deletions that race saves of other clients', () => {
     expect({ snapshots: sum('snapshots'), shards: sum('shards') }).toEqual({ snapshots: 1, shards });
   });
 
-  it(`of a session that is there, two against a save, ${rounds} rounds: before or after, whole (seed ${seed})`, async () => {
+  it(`of an existing session, two against a save, ${rounds} rounds: completely before or after (seed ${seed})`, async () => {
     const [a, b, c, reader] = [1, 2, 3, 4].map(() => new FirestoreSessionStore({ db: client() }));
     const random = new Random(seed);
     const seen = { before: 0, after: 0 };
@@ -148,7 +148,7 @@ describe('deletions that race saves of other clients', () => {
   });
 });
 
-/** Whether the session consists of the snapshot; the alternative is that neither is there. */
+/** Whether the session consists of the snapshot. Otherwise, neither exists. */
 async function isWhole(store: FirestoreSessionStore, sessionId: string, snapshotId: string): Promise<boolean> {
   const byId = await store.getSnapshot({ snapshotId });
   expect(await store.getSnapshot({ sessionId })).toEqual(byId);
@@ -159,7 +159,7 @@ async function removeDocuments(db: Firestore, collections: readonly string[]): P
   for (const { ref } of await allDocuments(db)) if (collections.includes(ref.parent.id)) await ref.delete();
 }
 
-/** Gives the only session of the database more shards, as saves leave them that were interrupted. */
+/** Gives the only session of the database more shards, like interrupted saves. */
 async function addShards(db: Firestore, count: number): Promise<void> {
   const known = (await allDocuments(db)).find(({ ref }) => ref.parent.id === 'shards')!;
   const batch = db.batch();

@@ -10,7 +10,7 @@ import { openDatabase } from '../support/database.ts';
 import { plantUser } from '../support/plant-user.ts';
 import { trafficOf, trafficSoFar } from '../support/transport.ts';
 
-/** Small shards, so that every kind of document is there. */
+/** Small shards, so that every kind of document exists. */
 function open(db: Firestore, keyStore?: KeyStore): FirestoreSessionStore {
   const encryption = keyStore && envelope({ keys: localKeys(secret('a')), keyStore });
   return new FirestoreSessionStore({ db, shardSize: 2048, ...(encryption && { encryption }) });
@@ -94,7 +94,7 @@ describe('eraseUser on Firestore', () => {
       const documents = (await allDocuments(db)).length;
       expect(documents).toBe(sessions * 12);
       const erase = (userId: string) => eraseUser(new FirestoreSessionStore({ db }), { userId });
-      // An erasure that has little to do needs some requests all the same.
+      // A small erasure needs some requests as well.
       const none = await trafficOf(() => erase('eve'));
       const used = await trafficOf(async () => {
         expect(await erase('ada')).toMatchObject({ sessions, snapshots: sessions * 10, records: sessions });
@@ -107,7 +107,7 @@ describe('eraseUser on Firestore', () => {
   });
 });
 
-/** All that a document's fields hold, bytes as they are. */
+/** The content of a document's fields, including bytes. */
 function textOf(value: unknown): string {
   if (value instanceof Uint8Array) return Buffer.from(value).toString('latin1');
   if (Array.isArray(value)) return value.map(textOf).join('\n');

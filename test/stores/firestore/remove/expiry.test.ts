@@ -31,7 +31,7 @@ describe('a session expires as a whole', () => {
   });
   afterEach(() => void vi.useRealTimers());
 
-  it('it reads as absent at once, everywhere, whether its pointer is there or not', async () => {
+  it('it reads as absent at once, everywhere, with or without its pointer', async () => {
     const told: unknown[] = [];
     const ends: (() => void)[] = [];
     await passTime(db, DAY - 60_000);
@@ -57,7 +57,7 @@ describe('a session expires as a whole', () => {
     await store.close();
   });
 
-  it('a write of it prolongs the life of all its snapshots; a read by id asks for the pointer only when the own expiry has passed', async () => {
+  it('a write prolongs the life of all its snapshots; a read by id reads the pointer only if the snapshot’s own expiry has passed', async () => {
     await passTime(db, DAY / 2);
     await store.saveSnapshot('turn-4', () => turn(4));
     await passTime(db, DAY / 2 + 60_000);
@@ -79,7 +79,7 @@ describe('a session expires as a whole', () => {
   });
 
   it.each([false, true])(
-    'begun anew under its id, with the same snapshot ids, it never meets the old snapshots (pointer removed: %s)',
+    'after it begins again with the same ids, it never reads the old snapshots (pointer removed: %s)',
     async (isRemoved) => {
       await passTime(db, 2 * DAY);
       if (isRemoved) await applyTtlPolicy(db);
@@ -100,7 +100,7 @@ describe('a session expires as a whole', () => {
     },
   );
 
-  it('prune removes what an expired session left; so does the function on the deletion of its pointer', async () => {
+  it('prune removes the rest of an expired session; so does the function on the deletion of its pointer', async () => {
     await store.saveSnapshot('kept', () => turn(0, { sessionId: 'kept' }));
     await passTime(db, 2 * DAY);
     await store.saveSnapshot('kept', () => turn(0, { sessionId: 'kept' }));
@@ -140,7 +140,7 @@ describe('a session expires as a whole', () => {
     expect((await open().getSnapshot({ sessionId: 'chat' }))?.snapshotId).toBe('turn-4');
   });
 
-  it('a machine whose clock is far off neither hides sessions nor keeps them for ever', async () => {
+  it('a machine with a wrong clock neither hides sessions nor keeps them forever', async () => {
     for (const days of [-3000, 3000]) {
       vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + days * DAY });
       const off = open();

@@ -21,7 +21,7 @@ const turn = (n: number, rest: Partial<SessionSnapshotInput<Custom>> = {}): Sess
 /** A policy that removes no snapshot. */
 const KEEPS_ALL = { idleMs: 1e12, maxChainLength: 100_000 };
 
-describe('what pruning leaves reads as before', () => {
+describe('the data after pruning reads as before', () => {
   let db: Firestore;
   beforeEach(() => void (db = openDatabase()));
   const open = (): FirestoreSessionStore<Custom> => new FirestoreSessionStore<Custom>({ db });
@@ -70,7 +70,7 @@ describe('what pruning leaves reads as before', () => {
     }
   });
 
-  it('one damaged session does not keep the others from being pruned, and is told of', async () => {
+  it('one damaged session is reported, and the others are pruned', async () => {
     for (const sessionId of ['a', 'b', 'c']) {
       for (let n = 0; n < 3; n++) {
         const parent = n > 0 ? { parentId: `${sessionId}-${n - 1}` } : {};
@@ -89,7 +89,7 @@ describe('what pruning leaves reads as before', () => {
     }
   });
 
-  it('beside other prunes and a deletion nothing is lost, and nothing is taken for lost', async () => {
+  it('during other prunes and a deletion no data is lost or reported as lost', async () => {
     const stores = [1, 2, 3].map(() => open());
     for (let round = 0; round < scale(1, 50); round++) {
       const sessionId = `chat ${round}`;

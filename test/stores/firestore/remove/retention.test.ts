@@ -11,7 +11,7 @@ const CANARY = 'canary-7f3a';
 const ADA: ScopeId = { scope: 'user', appName: CANARY, userId: 'ada' };
 const SHOP: ScopeId = { scope: 'app', appName: CANARY };
 
-/** Where the canary is to be seen, unpacked or not, and which documents there are. */
+/** The documents, and where they have the canary, packed or not. */
 async function trace(db: Firestore): Promise<string[]> {
   return (await allDocuments(db)).map((document) => document.ref.path);
 }
@@ -24,7 +24,7 @@ async function play(store: FirestoreSessionStore, turns: number, context?: Recor
   }
 }
 
-/** Deletes the session, and is stopped once its pointer is marked. */
+/** Deletes the session, and is stopped after its pointer is marked. */
 async function interruptDeletion(store: FirestoreSessionStore): Promise<void> {
   let isBroken = true;
   let commits = 0;
@@ -47,7 +47,7 @@ describe('retention', () => {
     expect(await trace(db)).toEqual([]);
   });
 
-  it('erase removes all of one tenant, records included, and nothing of another', async () => {
+  it('erase removes all data of one tenant, with records, and none of another', async () => {
     const store = new FirestoreSessionStore({
       db,
       snapshotPathPrefix: (options) => String(options?.context?.['tenant']),
@@ -73,7 +73,7 @@ describe('retention', () => {
     expect(kept?.snapshotId).toBe(`${CANARY}-3`);
   });
 
-  it('deleteScope leaves nothing of a record, and deleting its sessions leaves it', async () => {
+  it('deleteScope removes a record completely, and deleting its sessions keeps it', async () => {
     const store = new FirestoreSessionStore({ db, expireAfterMs: 1000 });
     await store.saveSnapshot('turn', () => ({ sessionId: CANARY, createdAt: '2026-01-01T00:00:00.000Z' }), {
       scopes: [{ id: ADA, change: () => ({ note: CANARY }) }],
@@ -86,7 +86,7 @@ describe('retention', () => {
     expect(await trace(db)).toEqual([]);
   });
 
-  it('a deletion that is interrupted has removed the session, and is finished by prune', async () => {
+  it('an interrupted deletion has removed the session, and is finished by prune', async () => {
     const store = new FirestoreSessionStore({ db });
     await play(store, 5);
     await interruptDeletion(store);
@@ -100,7 +100,7 @@ describe('retention', () => {
     expect(await trace(db)).toHaveLength(2);
   });
 
-  it('a rewrite of what an interrupted deletion left is a first save: it counts as gone', async () => {
+  it('a save over the rest of an interrupted deletion is a first save', async () => {
     const store = new FirestoreSessionStore({ db });
     await play(store, 5);
     const other = new FirestoreSessionStore({ db });

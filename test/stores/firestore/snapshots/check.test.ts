@@ -1,4 +1,4 @@
-/** Every kind of damage and orphan, planted in Firestore, and what `check` says of it. */
+/** Every kind of damage and orphan, created in Firestore, and the findings of `check`. */
 import type { DocumentReference } from '@google-cloud/firestore';
 import type { StoreFinding } from 'genkitx-agents';
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
@@ -61,7 +61,7 @@ async function lostSnapshots(): Promise<string[]> {
 }
 
 describe('check of a Firestore store', () => {
-  it('finds nothing in a whole store, and reads each document about once', async () => {
+  it('finds nothing in an intact store, and reads each document about once', async () => {
     await fill();
     const store = open();
     expect(await store.check({ repair: true, graceMs: 0 })).toEqual({
@@ -76,7 +76,7 @@ describe('check of a Firestore store', () => {
     expect((await allDocuments(db)).length).toBe(documents);
   });
 
-  it('any one document deleted: names what it belongs to, and every snapshot that can not be read', async () => {
+  it('any one document deleted: names its session and snapshot, and every snapshot that can not be read', async () => {
     await fill();
     for (const { ref } of await allDocuments(db)) {
       const kind = ref.parent.id;
@@ -105,7 +105,7 @@ describe('check of a Firestore store', () => {
     expect((await open().check()).findings).toEqual([]);
   });
 
-  /** Of a snapshot without a session nothing is left that could name it. */
+  /** Nothing names a missing snapshot without a session. */
   async function lostIfNotAlone(ref: DocumentReference): Promise<string[]> {
     return (await lostSnapshots()).filter((id) => id !== 'alone' || ref.id !== 'alone');
   }
@@ -154,7 +154,7 @@ describe('check of a Firestore store', () => {
     await docs[0]!.ref.update({ [field]: Buffer.from('x') });
   }
 
-  it('finds orphans of every kind, and repairs those alone that are older than the grace', async () => {
+  it('finds orphans of every kind, and repairs only those that are older than the grace', async () => {
     await fill();
     const [shard] = (await db.collection('genkit-sessions-shards/global/shards').limit(1).get()).docs;
     await shard!.ref.parent.doc(`${shard!.id.slice(0, 30)}AAAAAAAAAAAAAAAAAAAAAA`).set(shard!.data());

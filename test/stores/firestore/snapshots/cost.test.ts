@@ -17,13 +17,13 @@ import { newProject, openDatabase } from '../support/database.ts';
 import { trafficOf, trafficSoFar, type Traffic } from '../support/transport.ts';
 
 const TURNS = scale(60, 200);
-/** Of the session whose size at rest is measured. */
+/** The turns of the session whose stored size is measured. */
 const LONG = scale(200, 1000);
 /** A busy machine takes longer for a thousand turns than other tests have. */
 const THOUSAND_TURNS_MS = 400_000;
 const STATE_PER_SHARD = 512 * 1024;
 
-/** A turn of the workload: what it used, and how large the state was. */
+/** A turn of the workload: its usage, and the size of the state. */
 interface Turn extends Traffic {
   readonly stateBytes: number;
 }
@@ -119,7 +119,7 @@ describe(`the cost of a turn, counted on the wire over ${TURNS} turns of the sta
     expect(leaf?.heartbeatAt).toBeDefined();
   });
 
-  it('a running turn without a state is stored as what changed since its parent when it is completed', async () => {
+  it('a running turn without a state is stored as a diff from its parent when it is completed', async () => {
     const store = open('stateless');
     const workload = new Workload();
     for (let i = 0; i < 40; i++) workload.next();
@@ -168,7 +168,7 @@ describe(`the cost of a turn, counted on the wire over ${TURNS} turns of the sta
       trafficOf(() =>
         store.saveSnapshot(id, () => ({ createdAt: new Date().toISOString(), ...(parentId && { parentId }) })),
       );
-    // Once a tenant the store looks whether the collection is its own.
+    // Once for each tenant the store checks whether the collection is its own.
     for (let i = 0; i < 2; i++) await save(`first ${i}`);
     expect(await save('root')).toMatchObject({ reads: 0, writes: 1 });
     expect(await save('child', 'root')).toMatchObject({ reads: 0, writes: 1 });
@@ -184,14 +184,14 @@ describe(`the cost of a turn, counted on the wire over ${TURNS} turns of the sta
         const parentId = turn > 0 ? `pruned-${session}-${turn - 1}` : undefined;
         await store.saveSnapshot(`pruned-${session}-${turn}`, () => completedSnapshot(state as never, parentId));
       }
-      // The first call finds out once that the collection is the store's own.
+      // The first call checks once that the collection is the store's own.
       if (session === 0) await reads();
       counts.push(await reads());
     }
     expect([counts[1]! - counts[0]!, counts[2]! - counts[1]!]).toEqual([2 + 4 + 1, 2 + 4 + 1]);
   });
 
-  it('stats() says what went over the wire', async () => {
+  it('stats() equals the traffic on the wire', async () => {
     const store = open('stats');
     const used = await trafficOf(() => play(30, { storeOf: () => store, by: 'sessionId' }));
     const { reads, writes, deletes, rpcs } = store.stats();
@@ -216,7 +216,7 @@ describe('the cost of an agent’s turn with scopes, counted on the wire, warm',
   const count: Work = (state) => state.update('user:turns', (turns) => Number(turns ?? 0) + 1);
   const counts = z.record(z.string(), z.number());
 
-  /** A process of its own: an agent that does what it is told, with what a turn in one session cost. */
+  /** An agent like in a separate process, with the cost of a turn in one session. */
   function shop(scopes?: AgentStateOptions['scopes']): (work: Work, sessionId?: string) => Promise<Partial<Traffic>> {
     let work: Work = () => {};
     const store = new FirestoreSessionStore({ db });
@@ -239,7 +239,7 @@ describe('the cost of an agent’s turn with scopes, counted on the wire, warm',
     };
   }
 
-  it('is that of any turn where none is used, a read where one is read, a read and a write where it is changed', async () => {
+  it('is that of any turn without scopes, one read more for a read one, a read and a write more for a changed one', async () => {
     const plain = shop();
     await plain(() => {}, 'plain');
     const base = await plain(() => {}, 'plain');
@@ -267,14 +267,14 @@ describe('the cost of an agent’s turn with scopes, counted on the wire, warm',
     }
   });
 
-  it('is the same where a turn’s change leaves the record as it was read: the commit has to see that it is so still', async () => {
+  it('is the same if a turn’s change keeps the record: the commit must check that it is unchanged', async () => {
     const turn = shop({ user: counts });
     const keep: Work = (state) => state.set('user:kept', 1);
     await turn(keep);
     expect(await turn(keep)).toEqual({ reads: 3, writes: 3, deletes: 0 });
   });
 
-  it('is a read and a deletion of nothing more for the first turn of a user’s session, which an erasure would refuse', async () => {
+  it('is one more read and one more deletion of a missing document for the first turn of a user’s session', async () => {
     const turn = shop();
     await turn(() => {}, 'known');
     expect(await turn(() => {}, 'begun')).toEqual({ reads: 3, writes: 2, deletes: 1 });

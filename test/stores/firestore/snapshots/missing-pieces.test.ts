@@ -24,7 +24,7 @@ describe('missing piece:', () => {
       await ref.delete();
       const store = open();
       const bySession = await outcomeOf(store.getSnapshot({ sessionId: 'chat' }));
-      // Of a deleted inner snapshot the leaf has no need: its pointer leads to its state.
+      // The leaf does not need a deleted inner snapshot: the pointer has the chain to its state.
       const isInner = ref.parent.id === 'snapshots' && ref.id !== `turn-${TURNS - 1}`;
       if (isInner) expect(bySession).toEqual(states.at(-1));
       else expect(bySession === 'DATA_LOSS' || JSON.stringify(bySession) === JSON.stringify(states.at(-1))).toBe(true);
@@ -43,7 +43,7 @@ describe('missing piece:', () => {
     expect(await outcomeOf(open().getSnapshot({ sessionId: 'chat' }))).toEqual(states.at(-1));
   });
 
-  it('with all shards deleted by hand a process that has the session in its cache writes the next whole state anew', async () => {
+  it('with all shards deleted by hand a process that has the session in its cache writes the next checkpoint completely', async () => {
     const options = { db, collection: 'warm', checkpointInterval: 4 };
     const warm = new FirestoreSessionStore(options);
     const workload = new Workload({ sessionId: 'chat' });

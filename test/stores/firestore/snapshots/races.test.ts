@@ -38,14 +38,14 @@ describe('races between clients', () => {
     expect(counter?.state?.custom).toEqual({ n: 80 });
     const { items } = await all[1]!.listSessions();
     expect(items).toMatchObject([{ snapshotCount: 82 }]);
-    // Requests stand for the time waited, which depends on the machine.
+    // Counts requests, because the waiting time depends on the machine.
     const sorted = attempts.toSorted((a, b) => a - b);
     const median = sorted[Math.floor(sorted.length / 2)]!;
     console.log('requests for two saves', { median, worst: sorted.at(-1) });
     expect(sorted.at(-1)).toBeLessThanOrEqual(10 * median);
   });
 
-  it('contention: a save that loses ten times is made, though by the clock minutes have passed', async () => {
+  it('contention: a save that loses ten times is made, although minutes have passed', async () => {
     const db = openDatabase(project);
     const [slow, quick] = [new FirestoreSessionStore({ db, collection: 'slow' }), stores('slow')[0]!];
     vi.useFakeTimers({ toFake: ['Date'] });

@@ -25,11 +25,11 @@ function turn(texts: readonly string[], extra: object = {}, parentId?: string): 
   };
 }
 
-describe('size: there is no cliff', () => {
+describe('size: no limit below maxStateBytes', () => {
   const db = openDatabase();
 
   for (const size of isTorture ? [5, 20, 50] : [5, 50]) {
-    it(`a state of ${size} MB is saved, goes on, and is loaded by a store that has seen nothing`, async () => {
+    it(`a state of ${size} MB is saved, continued, and loaded by a new store`, async () => {
       const open = (): FirestoreSessionStore => new FirestoreSessionStore({ db, collection: `large-${size}` });
       const store = open();
       const texts = Array.from({ length: size * 4 }, () => noise(MB / 4));
@@ -59,7 +59,7 @@ describe('size: there is no cliff', () => {
     }
   });
 
-  it('10,000 large keys, whose places alone fill a document, are saved and loaded', async () => {
+  it('10,000 large keys, whose paths alone fill a document, are saved and loaded', async () => {
     const open = (): FirestoreSessionStore => new FirestoreSessionStore({ db, collection: 'keys' });
     const filler = Array.from({ length: 10 }, (_, i) => ({ filler: i, text: 'x'.repeat(1000) }));
     const crowd = Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`key ${i}`, [i, ...filler]]));

@@ -1,7 +1,7 @@
 import type { DocumentReference, Firestore } from '@google-cloud/firestore';
 import { unpackJson } from '../../../../stores/firestore/format/packed-text.ts';
 
-/** Everything below collections whose names begin so, as text: names, fields, and what packed bytes hold. */
+/** All data below collections with this prefix, as text: names, fields, and the content of packed bytes. */
 export async function textOfDocuments(db: Firestore | DocumentReference, prefix = ''): Promise<string> {
   const collections = (await db.listCollections()).filter(({ id }) => id.startsWith(prefix));
   const found = await Promise.all(

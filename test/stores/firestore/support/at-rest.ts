@@ -7,10 +7,10 @@ import {
   type QueryDocumentSnapshot,
 } from '@google-cloud/firestore';
 
-/** What a database holds. */
+/** The content of a database. */
 export interface AtRest {
   documents: number;
-  /** By Firestore's own rules of storage size; indexes aside. */
+  /** By Firestore's rules of storage size, without indexes. */
   bytes: number;
   indexEntries: number;
 }
@@ -25,13 +25,13 @@ const { fieldOverrides } = JSON.parse(
   readFileSync(new URL('../../../../firestore.indexes.json', import.meta.url), 'utf8'),
 ) as { fieldOverrides: FieldOverride[] };
 
-/** Every document of the database, in whatever collection it is. */
+/** Every document of the database, in all collections. */
 export async function allDocuments(db: Firestore | DocumentReference): Promise<QueryDocumentSnapshot[]> {
   const collections = await db.listCollections();
   const found = await Promise.all(
     collections.map(async (collection) => {
       const { docs } = await collection.get();
-      // Below documents the store has nothing; below names that are no documents, the tenants', it has.
+      // The store has collections only below the names of tenants, which are not documents.
       const names = new Set(docs.map((document) => document.id));
       const tenants = (await collection.listDocuments()).filter((ref) => !names.has(ref.id));
       return [docs, ...(await Promise.all(tenants.map((ref) => allDocuments(ref))))].flat();
@@ -40,7 +40,7 @@ export async function allDocuments(db: Firestore | DocumentReference): Promise<Q
   return found.flat();
 }
 
-/** @param options `hasExemptions: false` counts as if nothing was exempted from Firestore's automatic indexes. */
+/** @param options `hasExemptions: false` counts without exemptions from Firestore's automatic indexes. */
 export async function measureAtRest(db: Firestore, options = { hasExemptions: true }): Promise<AtRest> {
   const documents = await allDocuments(db);
   const result: AtRest = { documents: documents.length, bytes: 0, indexEntries: 0 };

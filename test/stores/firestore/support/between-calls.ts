@@ -1,6 +1,6 @@
 import type { Firestore } from '@google-cloud/firestore';
 
-/** Runs `work` before each commit of a client is sent, and tells it the commit's number. */
+/** Runs `work` with the commit's number before each commit of a client. */
 export function beforeCommits(db: Firestore, work: (commit: number) => Promise<unknown>): void {
   const begin = db.batch.bind(db);
   let commits = 0;
@@ -15,7 +15,7 @@ export function beforeCommits(db: Firestore, work: (commit: number) => Promise<u
   };
 }
 
-/** Runs `work` when a read of documents by a client was answered, and tells it the read's number. */
+/** Runs `work` with the read's number after each read of documents by a client. */
 export function afterReads(db: Firestore, work: (read: number) => Promise<unknown>): void {
   const send = db.getAll.bind(db);
   let reads = 0;

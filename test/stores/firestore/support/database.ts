@@ -10,10 +10,10 @@ export function emulatorHost(): string {
 
 const clients = new Set<Firestore>();
 
-/** A client of a database that no other test uses; `host` is another way to the emulator. It ends with its file of tests. */
+/** A client of a database that no other test uses. `host` is another address of the emulator. It ends with its test file. */
 export function openDatabase(projectId = newProject(), settings: Settings = {}, host = emulatorHost()): Firestore {
   const before = emulatorHost();
-  // The client goes by the environment, whatever its settings say.
+  // The client uses the environment, not its settings.
   process.env['FIRESTORE_EMULATOR_HOST'] = host;
   try {
     const client = new Firestore({ projectId, ...settings });
@@ -29,7 +29,7 @@ export async function endClients(): Promise<void> {
   clients.clear();
 }
 
-/** The emulator makes a database for any project it is asked for. */
+/** The emulator creates a database for any project. */
 export function newProject(): string {
   return `demo-${randomUUID()}`;
 }
@@ -39,7 +39,7 @@ export async function clearProject(project: string): Promise<void> {
   const documents = `http://${emulatorHost()}/emulator/v1/projects/${project}/databases/(default)/documents`;
   const clear = (): Promise<Response> => fetch(documents, { method: 'DELETE' });
   let { ok, status } = await clear();
-  // A transaction of a process that was killed is still open for a while.
+  // A transaction of a killed process stays open for a while.
   while (status === 409) ({ ok, status } = await clear());
   if (!ok) throw new Error(`The emulator did not clear ${project}: HTTP ${status}.`);
 }

@@ -1,5 +1,5 @@
 import { afterAll } from 'vitest';
 import { endClients } from './database.ts';
 
-// Runs before each file of tests: its clients end with it.
+// Runs before each test file, whose clients end with it.
 afterAll(endClients);

@@ -1,5 +1,5 @@
 /**
- * Golden documents: what a released version of the Firestore store wrote, and what it read back. Later versions must read it. Run
+ * Golden documents: the documents of a released version of the Firestore store, and the data that it read from them. Later versions must read it. Run
  * `node --import tsx test/stores/firestore/support/golden.ts <new file>` with an emulator for a new version of the format, once for sessions,
  * once for `firestore-records-…` and once for `firestore-session-records-…`; never overwrite one.
  */
@@ -20,7 +20,7 @@ const RECORDS: ScopeId[] = [
   { scope: 'user', appName: 'shop/é', userId: '\uD800' },
 ];
 
-/** A database as text, and what it means. */
+/** A database as text, and its data. */
 export interface Golden {
   documents: Record<string, unknown>;
   expected: { tenant: string; leaf: string; snapshots: SessionSnapshot[]; sessions: SessionSummary[] }[];
@@ -71,7 +71,7 @@ export async function readGolden(store: FirestoreSessionStore, tenant: string): 
   return { tenant, leaf: leaf!.snapshotId, snapshots: snapshots.map((snapshot) => snapshot!), sessions };
 }
 
-/** Records as text, and what they mean. */
+/** Records as text, and their data. */
 export interface GoldenRecords {
   documents: Record<string, unknown>;
   expected: { tenant: string; records: ScopeRecord[] }[];
@@ -100,7 +100,7 @@ export async function goOn(store: FirestoreSessionStore, tenant: string): Promis
   });
 }
 
-/** Session records as text, and what they mean. */
+/** Session records as text, and their data. */
 export interface GoldenSessionRecords {
   documents: Record<string, unknown>;
   expected: { tenant: string; sessionRecords: SessionRecord[] }[];

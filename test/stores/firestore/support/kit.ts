@@ -8,7 +8,7 @@ import { nameOf } from '../../kit-name.ts';
 import { clearProject, newProject, openDatabase } from './database.ts';
 
 /**
- * Runs the conformance kit on the emulator, on two clients, as two processes would have them.
+ * Runs the conformance kit on the emulator, with two clients, like two processes.
  *
  * @param encryption Makes one for each store. Default: the stores write in clear.
  */
@@ -17,7 +17,7 @@ export function runKit(
   kit: Pick<ConformanceOptions, 'effort' | 'subjects'>,
   encryption?: () => Encryption,
 ): void {
-  // What encryption adds does not depend on the tenant.
+  // Encryption does not depend on the tenant.
   const tenants = isTorture || !encryption;
   const project = newProject();
   const [first, second] = [openDatabase(project), openDatabase(project)];
@@ -49,8 +49,8 @@ export function runKit(
         },
         close: async () => {
           await Promise.all(opened.map((store) => store.close()));
-          // What thousands of tapes leave behind makes the emulator slow, until a call does not end in its time. One that it does not clear
-          // because a listener is just ending goes with the next.
+          // The data of thousands of tapes makes the emulator so slow that calls time out. A database that it does not clear
+          // because a listener is just ending is cleared with the next one.
           if (--inUse === 0) await clearProject(project).catch(() => {});
         },
       };

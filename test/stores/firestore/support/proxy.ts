@@ -2,7 +2,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { freePort } from '../../../support/emulator.ts';
 import { emulatorHost } from './database.ts';
 
-/** A way to the emulator that can be cut: what a network does to a database. */
+/** A connection to the emulator that can be cut, like a network. */
 export class Proxy {
   readonly port: number;
   readonly #sockets = new Set<Socket>();
@@ -19,12 +19,12 @@ export class Proxy {
     return proxy;
   }
 
-  /** What is asked still gets through, what is answered does not; until the connections are cut. */
+  /** Requests still get through, answers do not, until the connections are cut. */
   mute(): void {
     for (const [upstream, client] of this.#answers) upstream.unpipe(client);
   }
 
-  /** Lets nothing through any more, and stops listening. */
+  /** Closes all connections, and stops listening. */
   async cut(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;

@@ -3,7 +3,7 @@ import { allDocuments } from './at-rest.ts';
 
 export const DAY = 86_400_000;
 
-/** Makes the documents of sessions, and snapshots without a session, so much older: the store goes by Firestore's clock. */
+/** Makes the documents of sessions, and snapshots without a session, older: the store uses Firestore's clock. */
 export async function passTime(db: Firestore, ms: number): Promise<void> {
   for (const document of await allDocuments(db)) {
     const older = Object.entries(document.data()).flatMap(([name, value]) =>
@@ -15,7 +15,7 @@ export async function passTime(db: Firestore, ms: number): Promise<void> {
   }
 }
 
-/** What Firestore's TTL policy does with what has expired. */
+/** Removes expired documents like Firestore's TTL policy. */
 export async function applyTtlPolicy(db: Firestore): Promise<void> {
   for (const document of await allDocuments(db)) {
     const expireAt = document.get('expireAt') as Timestamp | null | undefined;

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 
-/** What went over the wire, counted where gRPC hands it over: nothing is estimated. */
+/** The traffic on the wire, counted in gRPC's transport: nothing is estimated. */
 export interface Traffic {
   /** Documents read: found and missing ones, those of queries (at least one each) and of listeners. */
   reads: number;
@@ -15,14 +15,14 @@ export interface Traffic {
 type Serialize = (value: unknown) => Buffer;
 type Deserialize = (bytes: Buffer) => unknown;
 
-/** What gRPC needs to know of a method. */
+/** The description of a method for gRPC. */
 interface Method {
   path: string;
   requestSerialize: Serialize;
   responseDeserialize: Deserialize;
 }
 
-/** Messages of Firestore's protocol, as far as they are looked at. */
+/** The used parts of messages of Firestore's protocol. */
 interface Message {
   found?: unknown;
   missing?: unknown;
@@ -34,14 +34,14 @@ interface Message {
 const traffic: Traffic = { reads: 0, writes: 0, deletes: 0, rpcs: 0, bytes: 0 };
 let isWrapped = false;
 
-/** What went over the wire in this process so far. The first call wraps the transport of every client of Firestore. */
+/** The traffic of this process so far. The first call wraps the transport of every client of Firestore. */
 export function trafficSoFar(): Traffic {
   if (!isWrapped) wrapTransport();
   isWrapped = true;
   return { ...traffic };
 }
 
-/** What `work` sends and receives. */
+/** The traffic of `work`. */
 export async function trafficOf(work: () => Promise<unknown>): Promise<Traffic> {
   const before = trafficSoFar();
   await work();
@@ -63,7 +63,7 @@ export function beforeCommit(listener: () => void): void {
 
 function wrapTransport(): void {
   const ofTest = createRequire(import.meta.url);
-  // The very copy of gRPC that Firestore's client uses.
+  // The copy of gRPC that Firestore's client uses.
   const ofFirestore = createRequire(ofTest.resolve('@google-cloud/firestore'));
   const ofGax = createRequire(ofFirestore.resolve('google-gax'));
   const interceptors = ofGax('@grpc/grpc-js/build/src/client-interceptors') as {

@@ -43,7 +43,7 @@ it('the command line lists, copies, checks and removes in a collection of a proj
   await store.close();
 });
 
-it('the built command shows, lists, checks and copies a project as a process of its own', async () => {
+it('the built command shows, lists, checks and copies a project in its own process', async () => {
   const project = newProject();
   const db = openDatabase(project);
   const store = new FirestoreSessionStore({ db, collection: 'chats' });

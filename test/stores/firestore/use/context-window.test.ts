@@ -1,4 +1,4 @@
-/** What the summaries of a context window cost on Firestore, counted on the wire beside the same agent without a window. */
+/** The cost of the summaries of a context window on Firestore, counted on the wire and compared with the same agent without a window. */
 import { randomUUID } from 'node:crypto';
 import type { Firestore } from '@google-cloud/firestore';
 import { defineAgent, genkit } from 'genkitx-agents';
@@ -19,7 +19,7 @@ beforeAll(async () => {
   await db.doc('warm/up').get();
 });
 
-/** An agent as a process of its own has it: nothing is shared with the others but the database. */
+/** An agent like in a separate process: it shares only the database with the others. */
 function openProcess(collection: string, hasWindow: boolean) {
   const ai = genkit();
   const { name: model } = scriptedModel(ai, { otherwise: 'Fine.' });
@@ -33,7 +33,7 @@ function openProcess(collection: string, hasWindow: boolean) {
 
 type Process = ReturnType<typeof openProcess>;
 
-/** The traffic of a session with a window, less that of the same session without. */
+/** The traffic of a session with a window, minus that of the same session without a window. */
 class Sessions {
   readonly #collections = [randomUUID(), randomUUID()] as const;
 
@@ -58,7 +58,7 @@ class Sessions {
 
 const NOTHING = { reads: 0, writes: 0, deletes: 0, rpcs: 0 };
 const SESSION = { sessionId: 'chat' };
-/** A turn, and what it begins in the background. */
+/** A turn and its background work. */
 const turn = async ({ agent, window }: Process) => {
   await agent.chat(SESSION).send('Hello');
   await window.settled();
@@ -89,7 +89,7 @@ describe('a context window on Firestore', () => {
     expect(await sessions.extra(others, turn)).toEqual(NOTHING);
   });
 
-  it('costs another process a read and a request where the call names the snapshot, which does not tell the session', async () => {
+  it('costs another process a read and a request if the call names the snapshot, because that does not name the session', async () => {
     const ids = await Promise.all(first.map(async ({ agent }) => (await agent.chat(SESSION).send('And?')).snapshotId!));
     const others = sessions.open();
     const resume = ({ agent }: Process) =>

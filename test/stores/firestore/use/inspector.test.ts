@@ -43,7 +43,7 @@ describe('the inspector on Firestore', () => {
     expect((await visitor.get('sessions', {})).items).toHaveLength(1);
   });
 
-  it('shows a session in 3 requests, and a new turn by the one that found it', async () => {
+  it('shows a session in 3 requests, and a new turn with the one that found it', async () => {
     const context = { tenant: 'live' };
     const ids = await saveTurns(store, 's', 30, { context });
     calls.length = 0;
