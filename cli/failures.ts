@@ -5,7 +5,7 @@ export const PROBLEMS = 1;
 /** The arguments of the command are wrong. */
 export const WRONG_USE = 2;
 
-/** The arguments of the command are wrong; the message says what is right. */
+/** The arguments of the command are wrong; the message says what to pass. */
 export class WrongUse extends Error {}
 
 /** The work found problems; the message says which. */

@@ -11,7 +11,7 @@ const SYMBOLS: Readonly<Record<string, string>> = {
 /**
  * A session drawn as a tree, with a line for each snapshot: successive turns go straight down, branches go to the right.
  *
- * @param snapshots In the order of their first saves. A snapshot whose parent is missing begins a tree of its own.
+ * @param snapshots In the order of their first saves. A snapshot whose parent is missing begins another tree.
  * @param describe Returns the text after a snapshot's symbol.
  */
 export function* treeLines(

@@ -190,7 +190,7 @@ export interface TreeQuery extends PageQuery {
 
 /** Snapshots of a session. */
 export interface TreePage {
-  /** In the order of their first saves. The latest leaf is the last node that is no other's parent. */
+  /** In the order of their first saves. The latest leaf is the last node without children. */
   nodes: TreeNode[];
   /** Pass it as `cursor` to get the next nodes. Omitted: there are none. */
   nextCursor?: string;
@@ -299,7 +299,7 @@ export interface SeenRange {
   to: number;
   /**
    * `sent`: unchanged; `changed`: with other content, for example a stub for a tool's output; `covered`: replaced by the summary;
-   * `dropped`: left out; `turn`: messages of the turn itself; `unknown`: the report was too long to tell.
+   * `dropped`: left out; `turn`: messages of the turn itself; `unknown`: the report was too long.
    */
   as: 'sent' | 'changed' | 'covered' | 'dropped' | 'turn' | 'unknown';
 }

@@ -1,5 +1,5 @@
 /**
- * Cuts a list into chunks of at most `most`, in its order. An item that is larger than that gets a chunk of its own.
+ * Cuts a list into chunks of at most `most`, in its order. A larger item gets its own chunk.
  *
  * @param sizeOf The size of an item. Default: `most` is a number of items.
  */

@@ -70,7 +70,7 @@ export interface RunLengths {
 export interface ShardNames {
   /** The name for a text: the same for the same text. */
   of(text: string): string;
-  /** Whether a name was made by `of`. A known shard with another name is not reused, but stored anew. */
+  /** Whether a name was made by `of`. A known shard with another name is not reused, but stored again. */
   has(name: string): boolean;
 }
 

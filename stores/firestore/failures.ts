@@ -60,7 +60,7 @@ const ADVICE: Readonly<Record<number, readonly [StatusName, string]>> = {
   [Code.RESOURCE_EXHAUSTED]: ['RESOURCE_EXHAUSTED', "Firestore's quota is used up. Try again later."],
   [Code.PERMISSION_DENIED]: DENIED,
   [Code.UNAUTHENTICATED]: DENIED,
-  [Code.NOT_FOUND]: ['FAILED_PRECONDITION', 'there is no such database. Create it, or configure another.'],
+  [Code.NOT_FOUND]: ['FAILED_PRECONDITION', 'the database does not exist. Create it, or configure another.'],
   [Code.FAILED_PRECONDITION]: ['FAILED_PRECONDITION', 'the database refused it. Check its mode and its indexes.'],
   [Code.ALREADY_EXISTS]: CONTENDED,
   [Code.ABORTED]: CONTENDED,

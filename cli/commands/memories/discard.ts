@@ -7,9 +7,9 @@ import { printJson } from '../with-store.ts';
 interface DiscardOptions {
   readonly noun: 'job' | 'text';
   readonly known: readonly { readonly id: string }[];
-  /** Says that there is no item with this id. */
+  /** The message for an id without an item. */
   readonly unknown: (id: string) => string;
-  /** Says what is lost. */
+  /** The message about the consequence. */
   readonly loss: string;
   readonly discard: (id: string) => Promise<void>;
 }

@@ -30,7 +30,7 @@ const inThisProcess = new KeyQueue();
  * Locks between processes that share a folder.
  *
  * Each process has a mark: a file that names it as an owner. A lock is a hard link to its owner's mark. One system call makes the link, and
- * fails if the lock exists; a link needs no inode and no block of its own. While the owner lives, others wait.
+ * fails if the lock exists; a link does not take an inode or a block. While the owner lives, others wait.
  *
  * A lock whose owner has died is taken over by a claim. Claims are links too: `<lock>.1`, then `<lock>.2` if the owner of `<lock>.1` has
  * died, and so on. So a lock is a chain of links, and the owner of the last link holds it. After making a claim, the claimer reads the

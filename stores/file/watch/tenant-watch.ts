@@ -155,7 +155,7 @@ export class TenantWatch<S> {
   }
 }
 
-/** False if the snapshot was deleted and saved anew in between. */
+/** False if the snapshot was deleted and saved again in between. */
 function isSameSnapshot(a: SnapshotHead, b: SnapshotHead): boolean {
   return a.incarnation === b.incarnation && a.place === b.place;
 }
