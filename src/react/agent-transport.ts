@@ -159,13 +159,7 @@ export function agentTransport(
     }
     // A turn whose stream is requested again, as in React's strict mode, is not stopped.
     const stop = () => queueMicrotask(() => void (reconnects.get(chatId) === reconnect && turn.stop()));
-    return streamOf(turn, {
-      abortSignal,
-      stop,
-      replays: true,
-      waitsFor,
-      ...(reply as Pick<StreamOptions, 'continued'>),
-    });
+    return streamOf(turn, { abortSignal, stop, replays: true, waitsFor, ...(reply as Partial<StreamOptions>) });
   };
 
   return { resumeStreamIsReplay: true, sendMessages, reconnectToStream };

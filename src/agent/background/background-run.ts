@@ -112,7 +112,7 @@ export class BackgroundRun<State> {
   }
 
   /** The id of the last turn whose end is not stored, if any. Its snapshot gets the state that the function changes outside of a turn. */
-  lastOpenId(): string | undefined {
+  openId(): string | undefined {
     return this.#turns.findLast((turn) => !this.#ended.has(turn.snapshotId))?.snapshotId;
   }
 
@@ -133,9 +133,7 @@ export class BackgroundRun<State> {
     for (const [i, { snapshotId }] of this.#turns.entries()) {
       // Turns that were never stored as pending are unknown to every other process.
       if (this.#ended.has(snapshotId) || !writer.mayBePending(snapshotId)) continue;
-      const ending = failure
-        ? failed(storedError(commits.loggedFailure(snapshotId, failure.error)))
-        : endingOf(outcome);
+      const ending = failure ? failed(storedError(commits.logFailure(snapshotId, failure.error))) : endingOf(outcome);
       failure = undefined;
       // A takeover finds the run by its last snapshot, so that one stays pending while an earlier turn may lack its end.
       const content = await commits.contentOf(snapshotId, states[i]!);

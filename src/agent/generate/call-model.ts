@@ -59,12 +59,8 @@ export function promptAgentFn<State>(settings: PromptSettings): AgentFn<State> {
       const reads = takePrefetched(session);
       const saved = settings.isStored ? { snapshotId } : {};
       const memory = settings.memory?.openTurn({ sessionId, ...saved, context, started: reads?.memories });
-      const window = settings.openWindow?.(session, {
-        leafId: parentId,
-        context,
-        memory,
-        prefetched: reads?.summaries,
-      });
+      const prefetched = reads?.summaries;
+      const window = settings.openWindow?.(session, { leafId: parentId, context, memory, prefetched });
       const change = (request: GenerateRequest) => settings.modelRequest?.(request, { sessionId, parentId, context });
       const gate = gateOf(turn);
       return callModel({ settings, prompt, session, input, gate, window, memory, change, sendChunk, abortSignal });

@@ -23,9 +23,8 @@ export class TurnProgress<State> {
   #streamed: Part[] = [];
   /** The final reply, without tool requests. */
   #reply: MessageData | undefined;
-  /** The reply whose tool requests are running or done. */
+  /** The reply whose tool requests are running or done, and the responses so far. */
   #toolReply: MessageData | undefined;
-  /** The responses to its tool requests so far. */
   #answers: Answer[] = [];
 
   constructor(session: Session<State>, placed: PlacedHistory) {

@@ -10,7 +10,7 @@ import { recoverListed } from './recover-runs.ts';
 const START_DELAY_MS = 1000;
 
 /** Tolerance for clock differences and late heartbeats, in leases. */
-const TOLERANCE = 3;
+const MARGIN = 3;
 
 /** The timer of each store. */
 const watched = new WeakMap<object, RecoveryTimer>();
@@ -75,8 +75,7 @@ class RecoveryTimer {
         const { hasFailed } = await recoverListed(agents, { context, since: this.#since.get(tenant), onListed });
         // The heartbeat of a live run is at most about a lease old. After a failure the next search must find the run again, and after an
         // empty list too: the directory of a store may be unavailable for a time.
-        if (!hasFailed && hasSessions && known === this.#agents.length)
-          this.#since.set(tenant, now - TOLERANCE * longest);
+        if (!hasFailed && hasSessions && known === this.#agents.length) this.#since.set(tenant, now - MARGIN * longest);
       }
     } catch (error) {
       logWarning('Looking for runs to take over failed; it will be tried again.', error);

@@ -95,7 +95,7 @@ export class TurnCommits<State> {
   }
 
   /** The session or its shared scopes changed after the last commit. */
-  get hasUnsavedChanges(): boolean {
+  get hasUnsaved(): boolean {
     return this.#savedVersion !== this.#session.getVersion() || stateChangesOf(this.#session).length > 0;
   }
 
@@ -108,10 +108,7 @@ export class TurnCommits<State> {
    * Saves the session as a completed snapshot. When the store fails, the outcome is `failed` and its reply is still valid; when the custom state
    * does not fit the `stateSchema` or is not JSON, the turn itself failed. Never rejects.
    */
-  complete(
-    snapshotId: string,
-    { finishReason, error: outputError, hasAnswered }: Completed = {},
-  ): Promise<TurnOutcome> {
+  complete(snapshotId: string, { finishReason, error: refusal, hasAnswered }: Completed = {}): Promise<TurnOutcome> {
     return this.#whileSaving(async (used) => {
       try {
         this.adoptStored();
@@ -140,7 +137,7 @@ export class TurnCommits<State> {
         const stored = changesOf(this.#agent.sharedStore).storedState?.(state) ?? state;
         if (stored !== state) this.#changed = { from: state.messages ?? [], to: stored.messages ?? [] };
         this.#lastGood = { ...saved, state: stored, ...waits };
-        return { status: 'completed', ...saved, ...reason, ...(outputError && { error: outputError }) };
+        return { status: 'completed', ...saved, ...reason, ...(refusal && { error: refusal }) };
       } catch (error) {
         return this.#fail(snapshotId, used, toRuntimeError(error));
       }
@@ -157,7 +154,7 @@ export class TurnCommits<State> {
 
   /** The outcome of an input that was refused before it changed anything. Saves nothing. */
   refuse(snapshotId: string, error: RuntimeError): TurnOutcome & { status: 'failed' } {
-    return { status: 'failed', error: this.loggedFailure(snapshotId, error) };
+    return { status: 'failed', error: this.logFailure(snapshotId, error) };
   }
 
   #whileSaving(save: (used: UsageField) => Promise<TurnOutcome>): Promise<TurnOutcome> {
@@ -170,7 +167,7 @@ export class TurnCommits<State> {
   }
 
   /** The error of a turn as it is sent. It is logged here, under its `errorId`; an agent without a store sends all of it. */
-  loggedFailure(snapshotId: string, error: RuntimeError): RuntimeError {
+  logFailure(snapshotId: string, error: RuntimeError): RuntimeError {
     if (!this.#agent.store) return error;
     const { isInBackground } = this.writer;
     const place = isInBackground ? ' in the background' : '';
@@ -180,7 +177,7 @@ export class TurnCommits<State> {
   }
 
   async #fail(snapshotId: string, used: UsageField, thrown: RuntimeError): Promise<TurnOutcome> {
-    const error = this.loggedFailure(snapshotId, thrown);
+    const error = this.logFailure(snapshotId, thrown);
     if (!this.#agent.store) return { status: 'failed', error };
     try {
       const progress = await this.contentOf(snapshotId, this.stateSoFar());

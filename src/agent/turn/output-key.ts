@@ -41,11 +41,11 @@ export function keepOutput<State>(
     (session.state as unknown as ScopedState).set(outputKey, output as never);
     return undefined;
   } catch (error) {
-    const outputError = toRuntimeError(error);
+    const refusal = toRuntimeError(error);
     logger.warn(
-      `The answer of agent '${name}' was not stored under its outputKey, which keeps its previous value. ${outputError.message}`,
+      `The answer of agent '${name}' was not stored under its outputKey, which keeps its previous value. ${refusal.message}`,
     );
-    return outputError;
+    return refusal;
   }
 }
 

@@ -112,7 +112,7 @@ async function callFunction<State>(
     }
     // The first failure counts: a later error of the function follows from the failed turn.
     if (runner.lastOutcome?.status === 'failed') return { ending: runner.lastOutcome };
-    const snapshotId = background.lastOpenId() ?? reserveSnapshotId();
+    const snapshotId = background.openId() ?? reserveSnapshotId();
     if (intake.hasFailedWith(error)) return { ending: commits.refuse(snapshotId, toRuntimeError(error)) };
     return { ending: await commits.fail(snapshotId, toRuntimeError(error)) };
   }
@@ -129,8 +129,7 @@ function saveRemaining<State>(
   { commits, background }: TurnSetting<State>,
   last: TurnOutcome | undefined,
 ): Promise<TurnOutcome> | undefined {
-  const lastOpenId = background.lastOpenId();
-  if ((!commits.hasUnsavedChanges && lastOpenId === undefined) || (last && last.status !== 'completed'))
-    return undefined;
-  return commits.complete(lastOpenId ?? reserveSnapshotId(), last);
+  const openId = background.openId();
+  if ((!commits.hasUnsaved && openId === undefined) || (last && last.status !== 'completed')) return undefined;
+  return commits.complete(openId ?? reserveSnapshotId(), last);
 }

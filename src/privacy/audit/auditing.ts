@@ -173,10 +173,7 @@ function isNothing(answer: unknown): boolean {
 }
 
 function emit(onAccess: AuditingOptions['onAccess'], event: AccessEvent): void {
-  notify(
-    () => onAccess(event),
-    'An access was not reported because onAccess failed. The access itself is not affected.',
-  );
+  notify(() => onAccess(event), 'onAccess failed, so an access was not reported. The access is not affected.');
 }
 
 /** The ids in the arguments or the result of a method. */

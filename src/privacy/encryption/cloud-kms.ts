@@ -61,10 +61,7 @@ function refuse(keyName: string, error: unknown): never {
   if (code === INVALID_ARGUMENT) throw error;
   const reason = `Cloud KMS did not use the key ${quote(keyName)}: ${String(message)}.`;
   if (!NOT_ALLOWED.has(code)) throw addressTo('operator', unavailable(`${reason} Try again.`));
-  throw addressTo(
-    'operator',
-    failedPrecondition(`${reason} Grant the process access to the key, or enable its version.`),
-  );
+  throw addressTo('operator', failedPrecondition(`${reason} Grant access to the key, or enable its version.`));
 }
 
 /** A client that uses REST returns base64. */

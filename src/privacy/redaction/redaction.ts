@@ -114,9 +114,7 @@ export class Redaction {
   async assertPlainIds(ids: Readonly<Record<string, string | undefined>>): Promise<void> {
     for (const [name, id] of Object.entries(ids)) {
       if (typeof id !== 'string' || id === '') continue;
-      const answer = await this.#guarded(`the ${name}`, () =>
-        redactText(id, this.#rules, { signal: this.#deadlineSignal() }),
-      );
+      const answer = await this.#guarded(`the ${name}`, () => redactText(id, this.#rules, { signal: this.#signal() }));
       if (!answer || answer.findings.length === 0) continue;
       const kinds = [...new Set(answer.findings.map(({ kind }) => kind))].join(', ');
       throw invalidArgument(`The ${name} holds personal data (${kinds}). Ids are stored unchanged. Use another one.`);
@@ -212,7 +210,7 @@ export class Redaction {
     const { plainTexts } = this.#options;
     if (text === '' || (label === undefined && plainTexts?.has(text))) return true;
     if (mayBeJson(text)) return false;
-    const deadlineSignal = () => this.#deadlineSignal();
+    const deadlineSignal = () => this.#signal();
     const options = {
       label,
       // Created when a rule reads it; most rules don't.
@@ -279,16 +277,16 @@ export class Redaction {
     const { label, except } = this.#settingOf(path);
     const named = {};
     setMember(named, label, value);
-    const redacted = await redactValue(named, this.#rules, { numbering, except, signal: this.#deadlineSignal() });
+    const redacted = await redactValue(named, this.#rules, { numbering, except, signal: this.#signal() });
     return { value: Object.values(redacted.value)[0] };
   }
 
   /** Runs rules within the time limit of the call. */
   #guarded<T>(place: string, run: () => Promise<T>): Promise<T | undefined> {
-    return runRules(this.#settings, place, this.#deadlineSignal(), run);
+    return runRules(this.#settings, place, this.#signal(), run);
   }
 
-  #deadlineSignal(): AbortSignal {
+  #signal(): AbortSignal {
     return (this.#deadline ??= AbortSignal.timeout(this.#settings.timeoutMs));
   }
 

@@ -34,9 +34,8 @@ export function configureState<S>(
   cell.hasScopes = setting.user !== undefined || setting.app !== undefined;
   cell.guard = guardOf(session, reservesPrefixes);
   cell.open = () => {
-    const isStillRunning =
-      shared && !stateCellOf(shared.outer).isOver && temporaryOf(shared.outer.state) === shared.temp;
-    return { ...setting, ...(isStillRunning && { temp: shared.temp }) };
+    const isActive = shared && !stateCellOf(shared.outer).isOver && temporaryOf(shared.outer.state) === shared.temp;
+    return { ...setting, ...(isActive && { temp: shared.temp }) };
   };
 }
 

@@ -119,10 +119,7 @@ export class StateRules {
   }
 }
 
-/**
- * Members are checked one at a time, so a missing one is not an error. Types are compared by name, because the schema may come from another
- * copy of Zod.
- */
+/** Members are checked one at a time, so none is required. Types are compared by name, because the schema may be of another copy of Zod. */
 function memberSchemaOf(schema: MemberSchema | undefined): MemberSchema | undefined {
   const { typeName } = (schema?._def ?? {}) as { typeName?: string };
   switch (typeName) {
