@@ -25,6 +25,9 @@ const WORDS = [
   [/\bdoubts?\b/i, 'revalidate'],
   [/\bsettled (status|snapshot)/i, 'terminal'],
   [/\bwhereabouts\b|\blifeline\b|\baftermath\b|\bisWordy\b/i, 'a name that says the thing'],
+  [/(?<!\bthere )\bis no (?!longer\b|such\b|problem\b)\w/i, "'is not a ...', or 'has no ...'"],
+  [/\bgo(es)? on without\b/i, 'continues without'],
+  [/\bremove[sd]?\b.*\bfor good\b/i, 'permanently'],
   [/\bwhat \{@link \w+\} (needs|works with)\b/i, 'nothing: leave the docstring out'],
 ];
 

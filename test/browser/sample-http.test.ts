@@ -303,10 +303,10 @@ describe('a start that can not work gets one sentence', () => {
   }
 
   it.each<[what: string, env: Record<string, string>, sentence: string]>([
-    ['a port that is no number', { PORT: 'http' }, "PORT must be a whole number from 0 to 65535, not 'http'."],
+    ['a port that is not a number', { PORT: 'http' }, "PORT must be a whole number from 0 to 65535, not 'http'."],
     ['a port out of range', { PORT: '70000' }, "PORT must be a whole number from 0 to 65535, not '70000'."],
     [
-      'a pace that is no number',
+      'a pace that is not a number',
       { OFFLINE_PACE_MS: 'slow' },
       "OFFLINE_PACE_MS must be a whole number of milliseconds, not 'slow'.",
     ],

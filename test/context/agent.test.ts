@@ -183,7 +183,7 @@ describe('an agent with a window', () => {
     expect((await agent.chat().send('hi')).text).toBe('answer 1');
   });
 
-  test('refuses a context that is no window where only a window makes sense', () => {
+  test('refuses a context that is not a window where only a window makes sense', () => {
     expect(() => definePromptAgent(genkit(), { promptName: 'p', context: {} as never })).toThrow(
       'definePromptAgent: context must be made by contextWindow.',
     );

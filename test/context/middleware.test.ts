@@ -184,7 +184,7 @@ describe('the middleware', () => {
     expect(await records.readRecords({ sessionId: 's' })).toEqual([]);
   });
 
-  test('is no part of the trace', async () => {
+  test('is not in the trace', async () => {
     const window = contextWindow({ history: [lastTurns(1)] });
     expect(JSON.stringify(window.middleware({ sessionId: 's' }).config)).toBe('{}');
   });

@@ -16,7 +16,7 @@ beforeAll(() => {
 
 /**
  * What the package exports is a promise: it changes on purpose, and the change is reviewed as the diff of this file. When it is meant, write
- * it anew by `npx vitest run test/package/api-surface.test.ts -u` and commit it.
+ * it again with `npx vitest run test/package/api-surface.test.ts -u` and commit it.
  */
 it(`exports what ${FILE} lists`, async () => {
   await expect(describeSurface(program)).toMatchFileSnapshot(path);

@@ -82,11 +82,11 @@ export const step: Promise<number | undefined> = chat.send('hello').then((reply)
 export const texts = (parts: Part[]): string[] => parts.flatMap(({ text }) => text ?? []);
 export const flows = [runFlow, streamFlow];
 // A type that is not found is any, and takes everything.
-// @ts-expect-error a number is no message
+// @ts-expect-error a number is not a message
 void chat.send(42);
-// @ts-expect-error a number is no part
+// @ts-expect-error a number is not a part
 texts([42]);
-// @ts-expect-error a text is no step
+// @ts-expect-error a text is not a step
 void chat.send('hello').then((reply) => { const step: string | undefined = reply.state?.step; return step; });
 step.catch((error) => document.body.append(AgentError.isInstance(error) ? error.status : 'untyped'));
 `;

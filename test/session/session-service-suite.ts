@@ -123,7 +123,7 @@ function sessions(on: On): void {
     expect((await a.getSession({ ...ADA, sessionId: 'one' }))!.state).toEqual(made[0]!.value.state);
   });
 
-  on('refuses what is no session and no query', async ({ a, b, store }) => {
+  on('refuses a value that is not a session or a query', async ({ a, b, store }) => {
     const refused = expect.objectContaining({ status: 'INVALID_ARGUMENT' });
     await expect(a.createSession({ appName: '', userId: 'ada' })).rejects.toEqual(refused);
     await expect(a.createSession({ ...ADA, state: [] as never })).rejects.toEqual(refused);

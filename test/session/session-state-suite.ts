@@ -176,7 +176,7 @@ function lives(on: On): void {
     expect(await records()).toEqual([{ orders: 20 }, {}]);
   });
 
-  on('each turn of one call is read anew and saved by itself', async ({ a, b, records }) => {
+  on('each turn of one call is read again and saved by itself', async ({ a, b, records }) => {
     const [shop, other] = [shopOn(a), shopOn(b)];
     const seen: unknown[] = [];
     const inputs = [

@@ -13,7 +13,7 @@ const isShort = process.argv.includes('--short');
 const asked = process.argv.slice(2).filter((argument) => argument !== '--short');
 const unknown = asked.find((name) => !find(name));
 if (unknown !== undefined) {
-  console.error(`torture: '${unknown}' is no name of a reliability test; there are ${names.join(', ')}.`);
+  console.error(`torture: '${unknown}' is not a reliability test; there are ${names.join(', ')}.`);
   process.exit(2);
 }
 const wanted = asked.length > 0 ? asked.map((name) => find(name)!) : names;

@@ -78,7 +78,7 @@ export function withRecord(chain: Chain, record: CompactionRecord): { chain: Cha
   return { chain: { ...rest, records: all.slice(archive.length), archives }, archive };
 }
 
-/** Parses a chain. A value that is no chain of version 1 gives an empty chain, so its summaries are made again. */
+/** Parses a chain. A value that is not a chain of version 1 gives an empty chain, so its summaries are made again. */
 export function parseChain(value: unknown): Chain {
   if (!isMembers(value) || value['version'] !== 1 || !Array.isArray(value['records'])) return EMPTY_CHAIN;
   const { archives, usage, lease, failure } = value as { [K in keyof Chain]?: unknown };

@@ -16,11 +16,11 @@ export function applyStrategies(
       try {
         const after: unknown = strategy(before, tools);
         if (isHistory(after, log)) return after;
-        const failure = `History strategy ${i + 1} of a context window returned no history; the turn goes on without it.`;
+        const failure = `History strategy ${i + 1} of a context window returned no history; the turn continues without it.`;
         logger.error(failure);
         logRejection(after, failure);
       } catch (error) {
-        logError(`History strategy ${i + 1} of a context window threw; the turn goes on without it.`, error);
+        logError(`History strategy ${i + 1} of a context window threw; the turn continues without it.`, error);
       }
       return before;
     },

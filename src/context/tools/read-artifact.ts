@@ -56,5 +56,5 @@ function define(registry: Registry): ReadArtifact {
 function partText(part: Part): string {
   if (part.text !== undefined) return part.text;
   if (part.data !== undefined) return JSON.stringify(part.data);
-  return part.media ? `[media: ${part.media.contentType ?? 'of an unknown type'}]` : '[a part that is no text]';
+  return part.media ? `[media: ${part.media.contentType ?? 'of an unknown type'}]` : '[a part that is not text]';
 }

@@ -164,7 +164,7 @@ function forgetMemory({ manager, settings, scopesOf, findByWords }: ToolSetting)
   const config = {
     name: 'forget_memory',
     description:
-      'Removes one memory for good. Call it only when the user asks to have something forgotten. If no memory says exactly that, nothing is removed, and the answer names the most similar ones.',
+      'Removes one memory permanently. Call it only when the user asks to have something forgotten. If no memory says exactly that, nothing is removed, and the answer names the most similar ones.',
     inputSchema: z.object({
       memory: z.string().describe('The text of the memory, in its own words: "The user prefers a window seat."'),
     }),

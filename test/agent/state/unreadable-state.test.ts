@@ -25,7 +25,7 @@ const UNREADABLE: [name: string, make: () => object, path: string][] = [
 
 describe.each(STORE_KINDS)('a state that throws when it is read, on $name', ({ make: makeStore }) => {
   test.each(UNREADABLE)(
-    '%s fails the turn as any value does that is no JSON, with its path, and is not saved',
+    '%s fails the turn as any value does that is not JSON, with its path, and is not saved',
     async (_, make, path) => {
       const store = await makeStore();
       const agent = defineCustomAgent<object>(genkit({}), { name: 'odd', store }, async (sess) => {

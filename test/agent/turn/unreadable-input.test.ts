@@ -77,7 +77,7 @@ const STARTS: [name: string, init: object, place: string][] = [
   ['the whole init', trap(), 'chat'],
 ];
 
-test.each(STARTS)('chat: %s that throws, or is no JSON, is refused', async (_, init, place) => {
+test.each(STARTS)('chat: %s that throws, or is not JSON, is refused', async (_, init, place) => {
   const { agents, scripted } = setUp();
   for (const agent of agents) {
     expectRefusal(await errorOf(() => agent.chat(init).send('x')), place);

@@ -172,7 +172,7 @@ function allOrNothing(kit: Kit): void {
     }
     const bad = snapshot({ sessionId: 'chat', custom: { bad: Number.NaN } });
     await refuses('INVALID_ARGUMENT', () => a.save('three', bad, { scopes: all }));
-    await isAsBegun(stage, 'a state that is no JSON');
+    await isAsBegun(stage, 'a state that is not JSON');
   });
 
   if (kit.capabilities.compareLeaf) {

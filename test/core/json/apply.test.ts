@@ -156,7 +156,7 @@ describe.each(WAYS)('%s', (_, apply) => {
     ['a path with a bad escape', { op: 'add', path: '/~2', value: 1 }, '/~2'],
     ['a path in fragment form', { op: 'add', path: '#/a', value: 1 }, '#/a'],
     ['a missing path', { op: 'add', value: 1 }, ''],
-    ['a path that is no string', { op: 'add', path: ['a'], value: 1 }, ''],
+    ['a path that is not a string', { op: 'add', path: ['a'], value: 1 }, ''],
     ['a missing op', { path: '/a', value: 1 }, '/a'],
     ['an unknown op', { op: 'merge', path: '/a', value: 1 }, '/a'],
     ['an op in capitals', { op: 'ADD', path: '/a', value: 1 }, '/a'],

@@ -463,7 +463,7 @@ describe('a model that calls a memory tool wrongly gets a sentence', () => {
     expect(await answer('load_memory', { query: 'tea', topic: 'NOPE' })).toMatch(/no topic .*NOPE.*USER_PREFERENCES/);
   });
 
-  test('an option that it leaves out as null is no mistake', async () => {
+  test('an option that it leaves out as null is not a mistake', async () => {
     const { chat, memory, memories } = agentWithMemory({
       attach: { tools: ['load_memory', 'create_memory'] },
       replies: [

@@ -251,7 +251,7 @@ describe('a procedure', () => {
     return { ...set, learn, known };
   }
 
-  test('keeps its outcomes when it is learned again, and a session that goes on is no further success', async () => {
+  test('keeps its outcomes when it is learned again, and a session that continues does not count as another success', async () => {
     const { memory, scope, learn, known } = procedures();
     await learn('a', 1, draft('Book.'));
     const { id, confidence } = await known();

@@ -193,7 +193,7 @@ describe('failures', () => {
     ['refuses the text', () => Promise.reject(new GenkitError({ status: 'INVALID_ARGUMENT', message: 'too long' }))],
     ['answers no vector', async () => []],
     ['answers a vector of zeros', async () => [0, 0, 0]],
-    ['answers what is no number', async () => [Number.NaN]],
+    ['returns something other than a number', async () => [Number.NaN]],
   ])('of an embedder that %s leave the search by words', async (_, embed) => {
     const { ids, report } = await opened({ embed }).find();
     expect([ids, report.lexical, report.semantic]).toEqual([['a'], 'done', 'failed']);

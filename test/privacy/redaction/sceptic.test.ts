@@ -105,7 +105,7 @@ describe('a place in the stored data', () => {
     ['the content of a tool’s response', inMessage({ toolResponse: { name: 'p', content: [{ text: SPACED }] } })],
     ['a resource', inMessage({ resource: { uri: `card:${SPACED}` } })],
     ['the type of a medium', inMessage({ media: { url: 'https://a.example/b', contentType: SPACED } })],
-    ['what is no URL in the place of one', inMessage({ media: { url: `see ${SPACED}` } })],
+    ['a text in the place of a URL', inMessage({ media: { url: `see ${SPACED}` } })],
     ['an artifact’s name', { state: { artifacts: [{ name: SPACED, parts: [] }] } }],
     ['an artifact’s text', { state: { artifacts: [{ parts: [{ text: SPACED }] }] } }],
     ['an artifact’s metadata', { state: { artifacts: [{ parts: [], metadata: { [SPACED]: SPACED } }] } }],

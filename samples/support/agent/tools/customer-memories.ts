@@ -34,7 +34,7 @@ export function defineForgetCustomer(ai: AgentsGenkit, memory: MemoryManager) {
     {
       name: 'forgetCustomer',
       description:
-        'Forgets all that is remembered of the signed-in customer, for good. Only when the customer asked to be forgotten. It changes no order.',
+        'Forgets all that is remembered of the signed-in customer, permanently. Only when the customer asked to be forgotten. It changes no order.',
       inputSchema: z.object({}),
       outputSchema: z.object({ forgotten: z.number() }),
     },

@@ -138,7 +138,7 @@ describe('damaged index: ', () => {
   });
 
   it('a truncated log is restored when one of the lost snapshots is read by its id and saved again, or by prune', async () => {
-    for (const mend of [
+    for (const repair of [
       (store: Store) => store.saveSnapshot('t6', (current) => ({ ...current!, updatedAt: '2026-01-02T00:00:00.000Z' })),
       (store: Store) => store.prune({ maxChainLength: 100 }),
     ]) {
@@ -147,7 +147,7 @@ describe('damaged index: ', () => {
       writeFileSync(join(folder, LOG), `${log.slice(0, 9).join('\n')}\n`);
       expect((await openStore(folder).getSnapshot({ sessionId: SESSION }))?.snapshotId).toBe('t4');
       expect((await openStore(folder).getSnapshot({ snapshotId: 't5' }))?.state?.custom?.turn).toBe(5);
-      await mend(openStore(folder));
+      await repair(openStore(folder));
       expect((await openStore(folder).getSnapshot({ sessionId: SESSION }))?.snapshotId).toBe('t6');
     }
   });

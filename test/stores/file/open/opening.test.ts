@@ -33,7 +33,7 @@ async function callsAfterCrash(sessions: number, turns: number): Promise<{ read:
   return { read, save: recording.operations.length - read };
 }
 
-describe('crash-kill: opening anew after a kill', () => {
+describe('crash-kill: opening again after a kill', () => {
   it('takes a bounded number of system calls, the same for 500 sessions as for one, and after 61 turns as after 7', async () => {
     const alone = await callsAfterCrash(0, 7);
     expect(alone.read).toBeLessThan(40);

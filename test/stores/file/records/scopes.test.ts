@@ -77,7 +77,7 @@ describe('the cost of records', () => {
     expect(recording.operations.filter(({ call }) => call === 'open')).toHaveLength(3);
   });
 
-  it('is no write for a change that keeps the record', async () => {
+  it('does not write when the change keeps the record', async () => {
     const { folder } = await begun();
     const recording = new RecordingFileSystem();
     const changes = [
@@ -119,7 +119,7 @@ describe('the remaining data', () => {
     }
   });
 
-  it('of reading or deleting a missing record is no file and no folder', async () => {
+  it('of reading or deleting a missing record leaves no file and no folder', async () => {
     const folder = join(temporaryFolder(), 'store');
     const store = openStore(folder);
     expect(await store.readScopes({ scopes: [ADA, APP] })).toEqual([{}, {}]);
