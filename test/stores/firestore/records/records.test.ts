@@ -294,7 +294,7 @@ describe('a record in the database', () => {
 
   it('that is damaged is DATA_LOSS, one of a newer version is refused, and either can be written again', async () => {
     const faults = [
-      [{ value: Buffer.from('broken') }, 'DATA_LOSS', /record "one" of kind "note" of session "chat" .*write it anew/],
+      [{ value: Buffer.from('broken') }, 'DATA_LOSS', /record "one" of kind "note" of session "chat" .*write it again/],
       [{ v: 3 }, 'FAILED_PRECONDITION', /newer version/],
     ] as const;
     for (const [fault, status, message] of faults) {
