@@ -8,7 +8,7 @@ const END = /(?<=[^\s.!。！])[\s.!。！]+$/;
 const VISIBLE = /[^\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 /** The word "the", except before a single letter. */
-const THE = /(?<=^|\s)the (?=\p{L}{2})/gu;
+const THE = /(?<!\S)the (?=\p{L}{2})/gu;
 
 /**
  * Returns a key that is equal only for texts that state the same fact. It ignores the case of the first letter, white space, "the", the

@@ -108,12 +108,15 @@ export class Attachment implements AttachedMemory {
   /** @internal */
   prefetch({ text, abortSignal, ...turn }: Parameters<AttachedMemory['prefetch']>[0]): StartedSearch | undefined {
     if (turn.sessionId === undefined && this.#settings.scopes.includes('session')) return undefined;
-    return { text, finding: this.#turnParts.retrieval.find(this.#scopesOf(turn), text, abortSignal) };
+    const scopes = this.#scopesOf(turn);
+    return scopes.length === 0
+      ? undefined
+      : { text, finding: this.#turnParts.retrieval.find(scopes, text, abortSignal) };
   }
 
   /** @internal */
   openTurn(turn: OpenedTurn): AttachedTurn {
-    return new AttachedTurn(this.#turnParts, this.#scopesOf(turn), turn);
+    return new AttachedTurn(this.#turnParts, () => this.#scopesOf(turn), turn);
   }
 
   /** @internal */

@@ -27,14 +27,15 @@ export interface TurnParts {
 /** One turn: searches once, and places the found memories in each model call. */
 export class AttachedTurn implements TurnMemory {
   readonly #parts: TurnParts;
-  readonly #scopes: readonly MemoryScope[];
+  readonly #scopesOf: () => readonly MemoryScope[];
   readonly #turn: OpenedTurn;
   #hasToolAnswered = false;
   #blocks: Promise<readonly MemoryBlock[]> | undefined;
 
-  constructor(parts: TurnParts, scopes: readonly MemoryScope[], turn: OpenedTurn) {
+  /** @param scopesOf Returns the scopes of the turn. Not called if the search was started before. */
+  constructor(parts: TurnParts, scopesOf: () => readonly MemoryScope[], turn: OpenedTurn) {
     this.#parts = parts;
-    this.#scopes = scopes;
+    this.#scopesOf = scopesOf;
     this.#turn = turn;
   }
 
@@ -57,7 +58,7 @@ export class AttachedTurn implements TurnMemory {
   }
 
   async sessionFacts(messages: readonly MessageData[], keepTurns: number): Promise<SessionFacts | undefined> {
-    const [scope] = this.#scopes;
+    const [scope] = this.#scopesOf();
     const { sessionId } = this.#turn;
     if (sessionId === undefined || !scope) return undefined;
     const { pipeline, settings } = this.#parts;
@@ -74,12 +75,13 @@ export class AttachedTurn implements TurnMemory {
   }
 
   async #find(text: string, abortSignal: AbortSignal | undefined): Promise<readonly MemoryBlock[]> {
-    if (this.#scopes.length === 0) return [];
     const start = performance.now();
     const started = await this.#turn.started;
-    const { blocks, noteUse } = await (started?.text === text
-      ? started.finding
-      : this.#parts.retrieval.find(this.#scopes, text, abortSignal));
+    const scopes = started?.text === text ? undefined : this.#scopesOf();
+    if (scopes?.length === 0) return [];
+    const { blocks, noteUse } = await (scopes
+      ? this.#parts.retrieval.find(scopes, text, abortSignal)
+      : started!.finding);
     noteUse();
     const report = reportOf(this.#turn.sessionId, blocks);
     noteInSpan({
