@@ -57,6 +57,20 @@ describeInspector('the connection', (setting) => {
     expect(ids).toHaveLength(2);
   });
 
+  it('is checked again after a lost request, while the live stream is open and silent', async () => {
+    const store = new InMemorySessionStore();
+    await saveTurns(store, 's', 2);
+    const inspector = await setting.open({ store, pollIntervalMs: 50 });
+    const { page } = inspector;
+    await inspector.session('s').click();
+    await inspector.tab('What the model saw').waitFor();
+    await page.route('**/api/seen*', (route) => route.abort());
+    await inspector.tab('What the model saw').click();
+    const notice = page.getByRole('alert').getByText('The inspector does not answer');
+    await notice.waitFor();
+    await notice.waitFor({ state: 'detached' });
+  });
+
   it('is tried again after a failed read', async () => {
     const store = new InMemorySessionStore();
     await saveTurns(store, 's', 2);

@@ -1,8 +1,18 @@
+import { useEffect } from 'react';
 import { useConnection } from '../api/connection.ts';
+import { checkConnection } from '../api/requests.ts';
+
+/** The pause between two checks while the server does not answer. */
+const PAUSE_MS = 5000;
 
 /** Says that the page may show old data, and what to do. */
 export function ConnectionNotice() {
   const connection = useConnection();
+  useEffect(() => {
+    // A request that failed late may have come after the event that the live stream is open again.
+    const timer = connection === 'lost' ? setInterval(() => void checkConnection(), PAUSE_MS) : undefined;
+    return () => clearInterval(timer);
+  }, [connection]);
   if (connection === 'open') return undefined;
   if (connection === 'lost')
     return (
