@@ -24,7 +24,7 @@ export function addRuns(program: Command, io: Io): void {
         { name: 'session', of: ({ sessionId }) => sessionId },
         { name: 'state', of: ({ state }) => state },
         { name: 'agent', of: ({ agent }) => agent },
-        { name: 'owner', of: ({ owner }) => owner },
+        { name: 'worker', of: ({ owner }) => owner },
         { name: 'attempt', of: ({ generation }) => generation },
         { name: 'heartbeat (UTC)', of: ({ heartbeatAt }) => time(heartbeatAt) },
         { name: 'lease until', of: leaseUntil },

@@ -33,7 +33,11 @@ export function* conversation(snapshot: SessionSnapshot, detail: Detail): Genera
     yield `  ${oneLine(name ?? 'without a name')}`;
     if (detail.isFull) for (const part of parts) yield `    ${partLine(part, detail)}`;
   }
-  if (error) yield* ['', `error ${safe(error.status ?? '')}: ${safe(error.message)}`];
+  if (!error) return;
+  yield* ['', `error ${safe(error.status ?? '')}: ${safe(error.message)}`];
+  const { errorId } = (error.details ?? {}) as { errorId?: unknown };
+  if (typeof errorId === 'string')
+    yield `  errorId ${safe(errorId)}: the log of the process that ran the turn has more.`;
 }
 
 /** A message: its role, then its parts; each tool call in one line. */

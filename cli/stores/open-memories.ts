@@ -19,6 +19,7 @@ export interface OpenMemories extends Opened<MemoryStore> {
 export async function openMemories(options: StoreOptions, io: Pick<Io, 'folder' | 'say'>): Promise<OpenMemories> {
   let manager: MemoryManager | undefined;
   const open = await openPlace<MemoryStore>(options, io, {
+    holds: 'memories',
     ofExport(found) {
       const { search, store, commit, query } = found as Partial<MemoryManager & MemoryStore>;
       if (typeof search === 'function' && store) {

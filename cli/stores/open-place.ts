@@ -29,6 +29,7 @@ type Prefix = (() => string) | undefined;
 
 /** How the stores of one kind are opened. */
 interface Openers<T> {
+  readonly holds: 'sessions' | 'memories';
   /** Whether a directory may be missing; it is then created. */
   readonly isNew?: boolean;
   /** @throws WrongUse when the export of a module is something else. */
@@ -68,7 +69,7 @@ export function parseStoreUrl(url: string, folder: string): StoreUrl {
 export async function openPlace<T extends { close?(): Promise<void> }>(
   { store: url, tenant, context }: StoreOptions,
   io: Pick<Io, 'folder' | 'say'>,
-  { isNew = false, ofExport, ofDirectory, ofCollection }: Openers<T>,
+  { holds, isNew = false, ofExport, ofDirectory, ofCollection }: Openers<T>,
 ): Promise<Opened<T>> {
   const place = parseStoreUrl(url, io.folder);
   const isExport = place.kind === 'module';
@@ -80,7 +81,7 @@ export async function openPlace<T extends { close?(): Promise<void> }>(
   let db: Firestore | undefined;
   if (place.kind === 'module') store = ofExport(await loadExport(place, io.folder));
   else if (place.kind === 'file') {
-    if (!isNew) checkDirectory(place.directory, url, tenant, io);
+    if (!isNew) checkDirectory(place.directory, url, { tenant, holds }, io);
     store = await ofDirectory(place.directory, prefix);
   } else {
     const { Firestore } = await importPackage(() => import('@google-cloud/firestore'));

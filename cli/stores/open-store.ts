@@ -20,6 +20,7 @@ export function openStore(
   { needs, isNew = false }: { needs: readonly (keyof StoreCapabilities)[]; isNew?: boolean },
 ): Promise<OpenStore> {
   return openPlace<SnapshotStore>(options, io, {
+    holds: 'sessions',
     isNew,
     ofExport(found) {
       assertStore(found, options.store, needs);

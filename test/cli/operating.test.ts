@@ -61,7 +61,7 @@ describe('runs', () => {
       generation: 2,
       heartbeatAt: now,
     });
-    expect((await cli(['runs', 'list', ...store])).out).toMatch(/^SNAPSHOT +SESSION +STATE +AGENT +OWNER +ATTEMPT/);
+    expect((await cli(['runs', 'list', ...store])).out).toMatch(/^SNAPSHOT +SESSION +STATE +AGENT +WORKER +ATTEMPT/);
   });
 
   it('list says which run was handed over by a process that ended', async () => {
@@ -351,7 +351,7 @@ describe('memories', () => {
     expect(await cli(discard)).toMatchObject({ code: 2 });
     expect(await cli([...discard, 'nope', '--yes'])).toMatchObject({
       code: 1,
-      err: "No text 'nope' of this scope waits for a decision. 'memories quarantine' shows them.\n",
+      err: "No text 'nope' of this scope waits for a decision. 'memories quarantine' lists the waiting texts.\n",
     });
     expect(await cli([...discard, second!], { answer: true })).toMatchObject({ code: 0, out: 'Removed: 1 text\n' });
     expect((await waiting()).map(({ id }) => id)).toEqual([third]);

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import type { MessageData } from 'genkitx-agents';
+import { FileMemoryStore } from 'genkitx-agents/memory';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../stores/file/support/folders.ts';
 import { jsonLinesOf, runCli, type Ran, type RunOptions } from './support/run-cli.ts';
@@ -340,6 +341,38 @@ describe('arguments that a command refuses', () => {
         err: expect.stringContaining("has no data of the tenant 'global'. Choose one with --tenant: notes.") as string,
       });
     }
+  });
+
+  it('a directory with stores, or a store of the other kind: a message that names the right one', async () => {
+    await save([{ snapshotId: 'a1', sessionId: 'a' }]);
+    const memories = new FileMemoryStore(`${folder}/memories`);
+    const source = {
+      id: 'crm',
+      type: 'bootstrap',
+      trust: 0.95,
+      sha256: 'x',
+      statement: 'Tea.',
+      at: '2026-01-01T00:00:00.000Z',
+    } as const;
+    const fact = { kind: 'declarative', text: 'Ada likes tea.', topics: [], importance: 0.5, confidence: 0.5 } as const;
+    const memory = { id: 'tea', ...fact, validFrom: source.at, sources: [source] };
+    await memories.commit({ scope: 'user', appName: 'shop', userId: 'ada' }, [{ op: 'put', memory }]);
+    await memories.close();
+    const run = (...argv: string[]) => runCli(argv, { folder });
+    expect(await run('doctor', '-s', 'file:.')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining(
+        'is not a store, but has stores in it. Pass one of them: file:./data, file:./memories.',
+      ),
+    });
+    expect(await run('doctor', '-s', 'file:memories')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("has memories, not sessions. Pass it to 'memories' commands"),
+    });
+    expect(await run('memories', 'list', '-s', 'file:data')).toMatchObject({
+      out: 'No memories.\n',
+      err: expect.stringContaining('has sessions, but no memories.'),
+    });
   });
 
   it('an empty directory is a new store', async () => {

@@ -32,7 +32,7 @@ export function addJobs(parent: Command, io: Io): void {
     (ids: readonly string[], flags: StoreFlags) =>
       withMemories(io, flags, async ({ manager, caller }) => {
         for (const id of ids) await manager.jobs.replay(id, caller);
-        io.say(`Replayed: ${count(ids.length, 'job')}`);
+        io.say(`Back in the queue: ${count(ids.length, 'job')}. A worker of the application takes them.`);
       }),
   );
 

@@ -76,7 +76,7 @@ export function addQuarantine(parent: Command, io: Io): void {
 }
 
 function notWaiting(id: string): string {
-  return `No text '${id}' of this scope waits for a decision. 'memories quarantine' shows them.`;
+  return `No text '${id}' of this scope waits for a decision. 'memories quarantine' lists the waiting texts.`;
 }
 
 /** @param failures Gets the errors of scopes that can't be read; the others are still read. */

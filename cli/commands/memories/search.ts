@@ -16,6 +16,7 @@ export function addSearch(parent: Command, io: Io): void {
   scoped(storeCommand(parent, 'search <query>', description))
     .option('-n, --limit <count>', `the most memories to show, up to ${MOST_FOUND}`, parseCount, 10)
     .action(async (query: string, { limit: k, ...flags }: ScopeFlags & { readonly limit: number }) => {
+      if (query.trim() === '') throw new WrongUse('The query is blank. Pass the words to search for.');
       if (k > MOST_FOUND) throw new WrongUse(`--limit of a search is a number from 1 to ${MOST_FOUND}.`);
       await withMemories(io, flags, async (open) => {
         const scope = await mustScope(flags, open);

@@ -22,7 +22,10 @@ export function addTree(parent: Command, io: Io): void {
           snapshots.push(one);
           if (flags.json) await printJson(io, one);
         }
-        if (snapshots.length === 0) throw new Problem(`The store has no session '${sessionId}'.`);
+        if (snapshots.length === 0)
+          throw new Problem(
+            `The store has no session '${sessionId}'. 'sessions list' shows the sessions of the store.`,
+          );
         if (flags.json) return;
         const texts = new Map<string, string>();
         for (const [i, { snapshotId }] of flags.messages ? snapshots.entries() : []) {
