@@ -19,8 +19,9 @@ import { listen } from '../../samples/support/server/listen.ts';
 import type { RunningServer } from '../../samples/support/server/start-server.ts';
 import { SetupError } from '../../samples/support/setup-error.ts';
 import { serve } from './support/sample-in-process.ts';
-import { runSample, startSample, startWithNpm, withFolder, type Sample } from './support/sample-process.ts';
+import { runSample, startSample, startWithNpm, type Sample } from './support/sample-process.ts';
 import { OTHER_WAY, SCRIPT, type Said } from './support/script.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const SESSION = 'a customer/1';
 const LOOK_UP: Said = ['Where is order 1042?', 'shipped'];
@@ -63,124 +64,119 @@ async function listSnapshots({ url }: { url: string }): Promise<SnapshotList['it
 
 describe('a conversation over HTTP', () => {
   it('goes on after the process is killed in the middle of a turn, and keeps both branches', async () => {
-    await withFolder(async (folder) => {
-      const killed = await start({ DATA_DIR: folder });
-      for (const turn of SCRIPT.slice(0, 10)) await say(killed, turn, { sessionId: SESSION });
-      const before = await listSnapshots(killed);
-      // One of the ten turns waited for an answer, in a snapshot of its own.
-      expect(before).toHaveLength(11);
+    const folder = temporaryFolder();
+    const killed = await start({ DATA_DIR: folder });
+    for (const turn of SCRIPT.slice(0, 10)) await say(killed, turn, { sessionId: SESSION });
+    const before = await listSnapshots(killed);
+    // One of the ten turns waited for an answer, in a snapshot of its own.
+    expect(before).toHaveLength(11);
 
-      await cutOff(killed, SCRIPT[10]![0]);
-      let server = await open(folder);
+    await cutOff(killed, SCRIPT[10]![0]);
+    let server = await open(folder);
 
-      // What was acknowledged is as it was; the turn that was cut off is there whole or not at all.
-      const after = await listSnapshots(server);
-      expect(after.slice(0, 11)).toEqual(before);
-      for (const turn of SCRIPT.slice(after.at(-1)?.preview.turn)) await say(server, turn, { sessionId: SESSION });
-      const way = await listSnapshots(server);
-      expect(way.at(-1)?.preview.turn).toBe(20);
+    // What was acknowledged is as it was; the turn that was cut off is there whole or not at all.
+    const after = await listSnapshots(server);
+    expect(after.slice(0, 11)).toEqual(before);
+    for (const turn of SCRIPT.slice(after.at(-1)?.preview.turn)) await say(server, turn, { sessionId: SESSION });
+    const way = await listSnapshots(server);
+    expect(way.at(-1)?.preview.turn).toBe(20);
 
-      const snapshotId = await say(server, OTHER_WAY[0]!, {
-        snapshotId: way.find(({ preview }) => preview.turn === 17)!.snapshotId,
-      });
-      const otherLeaf = await say(server, OTHER_WAY[1]!, { snapshotId });
-      await server.stop();
-      server = await open(folder);
-
-      const one = await agentOf(server).loadChat({ snapshotId: way.at(-1)!.snapshotId });
-      expect(asked(one)).toEqual(SCRIPT.map(([said]) => said));
-      expect(one.state).toMatchObject({ turns: 20, orderId: '1035', customer: { name: 'Ana Silva' } });
-      const two = await agentOf(server).loadChat({ snapshotId: otherLeaf });
-      expect(asked(two)).toEqual([...SCRIPT.slice(0, 17), ...OTHER_WAY].map(([said]) => said));
-      expect(two.state?.refunds.map(({ orderId }) => orderId)).toEqual(['1035', '1031']);
-      expect(two.artifacts.map(({ name }) => name)).toContain('receipt-R-1031.txt');
-
-      const { items } = await get<SessionList>(`${server.url}/api/sessions`);
-      expect(items).toMatchObject([
-        { sessionId: SESSION, leafId: otherLeaf, leafCount: 2, snapshotCount: 24, title: 'Hello' },
-      ]);
+    const snapshotId = await say(server, OTHER_WAY[0]!, {
+      snapshotId: way.find(({ preview }) => preview.turn === 17)!.snapshotId,
     });
+    const otherLeaf = await say(server, OTHER_WAY[1]!, { snapshotId });
+    await server.stop();
+    server = await open(folder);
+
+    const one = await agentOf(server).loadChat({ snapshotId: way.at(-1)!.snapshotId });
+    expect(asked(one)).toEqual(SCRIPT.map(([said]) => said));
+    expect(one.state).toMatchObject({ turns: 20, orderId: '1035', customer: { name: 'Ana Silva' } });
+    const two = await agentOf(server).loadChat({ snapshotId: otherLeaf });
+    expect(asked(two)).toEqual([...SCRIPT.slice(0, 17), ...OTHER_WAY].map(([said]) => said));
+    expect(two.state?.refunds.map(({ orderId }) => orderId)).toEqual(['1035', '1031']);
+    expect(two.artifacts.map(({ name }) => name)).toContain('receipt-R-1031.txt');
+
+    const { items } = await get<SessionList>(`${server.url}/api/sessions`);
+    expect(items).toMatchObject([
+      { sessionId: SESSION, leafId: otherLeaf, leafCount: 2, snapshotCount: 24, title: 'Hello' },
+    ]);
   });
 
   it("are the caller's own in the list, however many others were written later, and under a name that is free", async () => {
-    await withFolder(async (folder) => {
-      const store = new InMemorySessionStore<SupportState>();
-      const sessions = new SessionService(store);
-      const save = (sessionId: string, customer: string) =>
-        sessions.createSession({ appName: 'support', userId: customerId(customer), sessionId });
-      await save('mine', 'ana@example.com');
-      for (let i = 0; i < 51; i++) await save(`bens-${i}`, 'ben@example.com');
-      const firstOf = async (sessionId: string) => (await store.getSnapshotMetadata({ sessionId }))!.snapshotId;
-      const server = await serve(folder, offlineModel(0), { store });
-      atEnd.push(() => server.stop());
-      const list = await get<SessionList>(`${server.url}/api/sessions`);
-      expect(list.items.map(({ sessionId }) => sessionId)).toEqual(['mine']);
-      expect(list.nextCursor).toBeUndefined();
+    const folder = temporaryFolder();
+    const store = new InMemorySessionStore<SupportState>();
+    const sessions = new SessionService(store);
+    const save = (sessionId: string, customer: string) =>
+      sessions.createSession({ appName: 'support', userId: customerId(customer), sessionId });
+    await save('mine', 'ana@example.com');
+    for (let i = 0; i < 51; i++) await save(`bens-${i}`, 'ben@example.com');
+    const firstOf = async (sessionId: string) => (await store.getSnapshotMetadata({ sessionId }))!.snapshotId;
+    const server = await serve(folder, offlineModel(0), { store });
+    atEnd.push(() => server.stop());
+    const list = await get<SessionList>(`${server.url}/api/sessions`);
+    expect(list.items.map(({ sessionId }) => sessionId)).toEqual(['mine']);
+    expect(list.nextCursor).toBeUndefined();
 
-      const begin = (sessionId: string) =>
-        fetch(`${server.url}/api/sessions`, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify({ sessionId }),
-        });
-      expect(await (await begin('mine')).json()).toEqual({ snapshotId: await firstOf('mine') });
-      const taken = await begin('bens-0');
-      expect(taken.status).toBe(409);
-      expect(await taken.text()).not.toContain(await firstOf('bens-0'));
-    });
+    const begin = (sessionId: string) =>
+      fetch(`${server.url}/api/sessions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ sessionId }),
+      });
+    expect(await (await begin('mine')).json()).toEqual({ snapshotId: await firstOf('mine') });
+    const taken = await begin('bens-0');
+    expect(taken.status).toBe(409);
+    expect(await taken.text()).not.toContain(await firstOf('bens-0'));
   });
 
   it('streams tool calls, their results and the changing state while the turn runs', async () => {
-    await withFolder(async (folder) => {
-      const turn = agentOf(await open(folder))
-        .chat()
-        .sendStream('Refund 1035, it is late');
-      const seen: string[] = [];
-      for await (const { raw, custom } of turn.stream) {
-        for (const { toolRequest, toolResponse, text } of raw.modelChunk?.content ?? []) {
-          if (toolRequest) seen.push(`asks ${toolRequest.name}`);
-          if (toolResponse) seen.push(`gets ${toolResponse.name}`);
-          if (text && seen.at(-1) !== 'text') seen.push('text');
-        }
-        if (custom) seen.push(`state ${custom.topic ?? '-'} ${custom.refunds.length}`);
-        if (raw.artifact) seen.push(`artifact ${raw.artifact.name}`);
+    const folder = temporaryFolder();
+    const turn = agentOf(await open(folder))
+      .chat()
+      .sendStream('Refund 1035, it is late');
+    const seen: string[] = [];
+    for await (const { raw, custom } of turn.stream) {
+      for (const { toolRequest, toolResponse, text } of raw.modelChunk?.content ?? []) {
+        if (toolRequest) seen.push(`asks ${toolRequest.name}`);
+        if (toolResponse) seen.push(`gets ${toolResponse.name}`);
+        if (text && seen.at(-1) !== 'text') seen.push('text');
       }
-      expect(seen).toEqual([
-        'state - 0',
-        'asks findOrder',
-        'state order 0',
-        'gets findOrder',
-        'asks requestRefund',
-        'state refund 0',
-        // Once more, with its question.
-        'asks requestRefund',
-      ]);
-      expect((await turn.response).finishReason).toBe('interrupted');
-    });
+      if (custom) seen.push(`state ${custom.topic ?? '-'} ${custom.refunds.length}`);
+      if (raw.artifact) seen.push(`artifact ${raw.artifact.name}`);
+    }
+    expect(seen).toEqual([
+      'state - 0',
+      'asks findOrder',
+      'state order 0',
+      'gets findOrder',
+      'asks requestRefund',
+      'state refund 0',
+      // Once more, with its question.
+      'asks requestRefund',
+    ]);
+    expect((await turn.response).finishReason).toBe('interrupted');
   });
 
   it('pays a refund once, whatever branch or conversation asks for it, and remembers it after a restart', async () => {
-    await withFolder(async (folder) => {
-      let server = await open(folder);
-      await say(server, ['Refund 1035, it is late', 'Done'], {});
-      await say(server, ['Refund 1035, it is late', 'refunded before'], {});
-      await server.stop();
-      server = await open(folder);
-      await say(server, ['Refund 1035, it is late', 'refunded before'], {});
-    });
+    const folder = temporaryFolder();
+    let server = await open(folder);
+    await say(server, ['Refund 1035, it is late', 'Done'], {});
+    await say(server, ['Refund 1035, it is late', 'refunded before'], {});
+    await server.stop();
+    server = await open(folder);
+    await say(server, ['Refund 1035, it is late', 'refunded before'], {});
   });
 
   it.each([SESSION, '.', '..', '%', 'a/b?c#d'])('can have the name %s, and is deleted by it', async (sessionId) => {
-    await withFolder(async (folder) => {
-      const server = await open(folder);
-      const snapshotId = await say(server, SCRIPT[0]!, { sessionId });
-      const query = new URLSearchParams({ sessionId });
-      const list = () => get<SnapshotList>(`${server.url}/api/snapshots?${query}`);
-      expect((await list()).items).toMatchObject([{ snapshotId, preview: { asked: SCRIPT[0]![0] } }]);
-      const deleted = await fetch(`${server.url}/api/sessions?${query}`, { method: 'DELETE' });
-      expect(await deleted.json()).toMatchObject({ snapshots: 1 });
-      expect((await list()).items).toEqual([]);
-    });
+    const folder = temporaryFolder();
+    const server = await open(folder);
+    const snapshotId = await say(server, SCRIPT[0]!, { sessionId });
+    const query = new URLSearchParams({ sessionId });
+    const list = () => get<SnapshotList>(`${server.url}/api/snapshots?${query}`);
+    expect((await list()).items).toMatchObject([{ snapshotId, preview: { asked: SCRIPT[0]![0] } }]);
+    const deleted = await fetch(`${server.url}/api/sessions?${query}`, { method: 'DELETE' });
+    expect(await deleted.json()).toMatchObject({ snapshots: 1 });
+    expect((await list()).items).toEqual([]);
   });
 });
 
@@ -241,25 +237,23 @@ describe('the process', () => {
   it.each<NodeJS.Signals[]>([['SIGTERM'], ['SIGINT', 'SIGINT']])(
     'ends cleanly on %s with a page connected, and the reply that is being streamed arrives whole and is kept',
     async (...signals) => {
-      await withFolder(async (folder) => {
-        const server = await start({ DATA_DIR: folder });
-        const events = await fetch(`${server.url}/api/events`);
-        const turn = agentOf(server).chat({ sessionId: SESSION }).sendStream(said);
-        let chunks = 0;
-        for await (const _ of turn.stream) if (chunks++ === 0) signals.forEach((signal) => void server.end(signal));
-        expect((await turn.response).text).toContain(answered);
-        expect(await server.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
-        expect(await events.text()).toContain('"kind":"offline"');
-        expect(await listSnapshots(await open(folder))).toMatchObject([{ status: 'completed' }]);
-      });
+      const folder = temporaryFolder();
+      const server = await start({ DATA_DIR: folder });
+      const events = await fetch(`${server.url}/api/events`);
+      const turn = agentOf(server).chat({ sessionId: SESSION }).sendStream(said);
+      let chunks = 0;
+      for await (const _ of turn.stream) if (chunks++ === 0) signals.forEach((signal) => void server.end(signal));
+      expect((await turn.response).text).toContain(answered);
+      expect(await server.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+      expect(await events.text()).toContain('"kind":"offline"');
+      expect(await listSnapshots(await open(folder))).toMatchObject([{ status: 'completed' }]);
     },
   );
 
   it('warns that there is no log-in when others can reach it', async () => {
-    await withFolder(async (folder) => {
-      const { stdout } = await start({ DATA_DIR: folder, HOST: '0.0.0.0' });
-      expect(stdout).toContain('WARNING: HOST is 0.0.0.0 and there is no log-in');
-    });
+    const folder = temporaryFolder();
+    const { stdout } = await start({ DATA_DIR: folder, HOST: '0.0.0.0' });
+    expect(stdout).toContain('WARNING: HOST is 0.0.0.0 and there is no log-in');
   });
 
   it('that can not start says why in one sentence, and ends', async () => {
@@ -271,18 +265,17 @@ describe('the process', () => {
 // Windows has neither signals nor groups of processes.
 describe.skipIf(process.platform === 'win32')('npm start', () => {
   it('leaves no server behind when npm gets SIGTERM', async () => {
-    await withFolder(async (folder) => {
-      const server = await startWithNpm({ DATA_DIR: folder });
-      try {
-        // What it started has ended too: the output is closed.
-        expect(await server.end('SIGTERM')).toMatchObject({ stderr: '' });
-        const next = createServer().listen(server.port, '127.0.0.1');
-        await once(next, 'listening');
-        next.close();
-      } finally {
-        server.killAll();
-      }
-    });
+    const folder = temporaryFolder();
+    const server = await startWithNpm({ DATA_DIR: folder });
+    try {
+      // What it started has ended too: the output is closed.
+      expect(await server.end('SIGTERM')).toMatchObject({ stderr: '' });
+      const next = createServer().listen(server.port, '127.0.0.1');
+      await once(next, 'listening');
+      next.close();
+    } finally {
+      server.killAll();
+    }
   });
 });
 
@@ -314,19 +307,17 @@ describe('a start that can not work gets one sentence', () => {
     ['Gemini without a key', { MODEL: 'gemini' }, 'MODEL is gemini, but GEMINI_API_KEY is not set.'],
     ['a host that is not here', { HOST: '192.0.2.1' }, "HOST '192.0.2.1' is not an address of this machine."],
   ])('%s', async (_what, env, sentence) => {
-    await withFolder(async (folder) => {
-      expect(await refusal({ MODEL: 'offline', PORT: '0', DATA_DIR: folder, ...env })).toBe(sentence);
-    });
+    const folder = temporaryFolder();
+    expect(await refusal({ MODEL: 'offline', PORT: '0', DATA_DIR: folder, ...env })).toBe(sentence);
   });
 
   it('a port in use', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
-    await withFolder(async (folder) => {
-      const sentence = `Port ${port} on 127.0.0.1 is in use; stop what runs there, or name another with PORT.`;
-      expect(await refusal({ MODEL: 'offline', PORT: String(port), DATA_DIR: folder })).toBe(sentence);
-    });
+    const folder = temporaryFolder();
+    const sentence = `Port ${port} on 127.0.0.1 is in use; stop what runs there, or name another with PORT.`;
+    expect(await refusal({ MODEL: 'offline', PORT: String(port), DATA_DIR: folder })).toBe(sentence);
     other.close();
   });
 
@@ -337,14 +328,13 @@ describe('a start that can not work gets one sentence', () => {
     ['in a circle of links', 'circle', 'the links in the path lead in a circle'],
     ['of too long a name', 'x'.repeat(300), 'the name is too long'],
   ])('a data folder that is %s', async (_what, name, why) => {
-    await withFolder(async (folder) => {
-      await writeFile(join(folder, 'orders'), '');
-      await symlink('nowhere', join(folder, 'dangling'));
-      await symlink('circle', join(folder, 'circle'));
-      expect(() => prepareFolder(join(folder, name))).toThrow(
-        `The folder '${join(folder, name)}' can't be used: ${why}; name another with DATA_DIR.`,
-      );
-    });
+    const folder = temporaryFolder();
+    await writeFile(join(folder, 'orders'), '');
+    await symlink('nowhere', join(folder, 'dangling'));
+    await symlink('circle', join(folder, 'circle'));
+    expect(() => prepareFolder(join(folder, name))).toThrow(
+      `The folder '${join(folder, name)}' can't be used: ${why}; name another with DATA_DIR.`,
+    );
   });
 
   // Node's own recursive mkdir never comes back from there.
@@ -355,13 +345,12 @@ describe('a start that can not work gets one sentence', () => {
   });
 
   it('orders that can not be read, which stay as they are', async () => {
-    await withFolder(async (folder) => {
-      const file = join(folder, 'orders.json');
-      await writeFile(file, '{"orders": [');
-      const sentence = `'${file}' does not contain a list of orders; delete it to start again with the orders of the sample.`;
-      expect(await refusal({ MODEL: 'offline', PORT: '0', DATA_DIR: folder })).toBe(sentence);
-      expect(await readFile(file, 'utf8')).toBe('{"orders": [');
-    });
+    const folder = temporaryFolder();
+    const file = join(folder, 'orders.json');
+    await writeFile(file, '{"orders": [');
+    const sentence = `'${file}' does not contain a list of orders; delete it to start again with the orders of the sample.`;
+    expect(await refusal({ MODEL: 'offline', PORT: '0', DATA_DIR: folder })).toBe(sentence);
+    expect(await readFile(file, 'utf8')).toBe('{"orders": [');
   });
 });
 

@@ -11,7 +11,7 @@ import { findOllamaModel } from '../../samples/support/models/ollama.ts';
 import type { SupportState } from '../../samples/support/agent/state.ts';
 import type { SnapshotList } from '../../samples/support/server/api-types.ts';
 import { brittleModel, serve } from './support/sample-in-process.ts';
-import { withFolder } from './support/sample-process.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const closing: (() => unknown)[] = [];
 
@@ -43,61 +43,58 @@ async function listSessions(folder: string) {
 
 describe('stopping the server', () => {
   it('stops a turn that goes on for too long, and keeps it', async () => {
-    await withFolder(async (folder) => {
-      let asked = () => {};
-      const isAsked = new Promise<void>((resolve) => (asked = resolve));
-      const never = () => new Promise(() => asked());
-      const serverAddress = await fakeOllama({ '/api/chat': never });
-      const server = await serve(folder, await ollamaModel({ name: 'slow', serverAddress }), { graceMs: 50 });
+    const folder = temporaryFolder();
+    let asked = () => {};
+    const isAsked = new Promise<void>((resolve) => (asked = resolve));
+    const never = () => new Promise(() => asked());
+    const serverAddress = await fakeOllama({ '/api/chat': never });
+    const server = await serve(folder, await ollamaModel({ name: 'slow', serverAddress }), { graceMs: 50 });
 
-      const reply = remoteAgent({ url: `${server.url}/api/support` })
-        .chat()
-        .send('Hello');
-      await isAsked;
-      await server.stop();
-      expect((await reply).finishReason).toBe('aborted');
-      expect(await listSessions(folder)).toMatchObject([{ status: 'aborted' }]);
-    });
+    const reply = remoteAgent({ url: `${server.url}/api/support` })
+      .chat()
+      .send('Hello');
+    await isAsked;
+    await server.stop();
+    expect((await reply).finishReason).toBe('aborted');
+    expect(await listSessions(folder)).toMatchObject([{ status: 'aborted' }]);
   });
 });
 
 describe('a turn that fails', () => {
   it('is in the list, and the list does not tell what broke', async () => {
-    await withFolder(async (folder) => {
-      const server = await serve(folder, brittleModel());
-      closing.push(() => server.stop());
-      const chat = remoteAgent({ url: `${server.url}/api/support` }).chat({ sessionId: 's' });
-      await chat.send('Hello');
-      await expect(chat.send('Break')).rejects.toThrow();
-      await chat.send('Again');
+    const folder = temporaryFolder();
+    const server = await serve(folder, brittleModel());
+    closing.push(() => server.stop());
+    const chat = remoteAgent({ url: `${server.url}/api/support` }).chat({ sessionId: 's' });
+    await chat.send('Hello');
+    await expect(chat.send('Break')).rejects.toThrow();
+    await chat.send('Again');
 
-      const answer = await (await fetch(`${server.url}/api/snapshots?sessionId=s`)).text();
-      expect(answer).not.toContain('secret');
-      const { items } = JSON.parse(answer) as SnapshotList;
-      expect(items.map(({ status, preview }) => [status, preview.asked])).toEqual([
-        ['completed', 'Hello'],
-        ['failed', 'Break'],
-        ['completed', 'Again'],
-      ]);
-    });
+    const answer = await (await fetch(`${server.url}/api/snapshots?sessionId=s`)).text();
+    expect(answer).not.toContain('secret');
+    const { items } = JSON.parse(answer) as SnapshotList;
+    expect(items.map(({ status, preview }) => [status, preview.asked])).toEqual([
+      ['completed', 'Hello'],
+      ['failed', 'Break'],
+      ['completed', 'Again'],
+    ]);
   });
 });
 
 describe('what the page is told first', () => {
   it('has of the model what is shown, and nothing of its plugins', async () => {
-    await withFolder(async (folder) => {
-      const server = await serve(folder, brittleModel());
-      closing.push(() => server.stop());
-      const events = await fetch(`${server.url}/api/events`);
-      const reader = events.body!.pipeThrough(new TextDecoderStream()).getReader();
-      const { value } = await reader.read();
-      await reader.cancel();
-      expect(JSON.parse(value!.replace(/^data: /, ''))).toMatchObject({
-        type: 'hello',
-        model: { kind: 'ollama', label: 'a made-up model' },
-      });
-      expect(value).not.toContain('plugins');
+    const folder = temporaryFolder();
+    const server = await serve(folder, brittleModel());
+    closing.push(() => server.stop());
+    const events = await fetch(`${server.url}/api/events`);
+    const reader = events.body!.pipeThrough(new TextDecoderStream()).getReader();
+    const { value } = await reader.read();
+    await reader.cancel();
+    expect(JSON.parse(value!.replace(/^data: /, ''))).toMatchObject({
+      type: 'hello',
+      model: { kind: 'ollama', label: 'a made-up model' },
     });
+    expect(value).not.toContain('plugins');
   });
 });
 
@@ -114,16 +111,15 @@ describe("a caller's mistake", () => {
     ['DELETE', '/api/sessions'],
     ['DELETE', '/api/sessions?sessionId=%20'],
   ])('is told to the caller, not to the log: %s %s', async (method, path) => {
-    await withFolder(async (folder) => {
-      const log = vi.spyOn(console, 'error').mockReturnValue();
-      closing.push(() => log.mockRestore());
-      const server = await serve(folder, brittleModel());
-      closing.push(() => server.stop());
-      const response = await fetch(server.url + path, { method });
-      expect(response.status).toBe(400);
-      expect(await response.json()).toEqual({ status: 'INVALID_ARGUMENT', message: expect.stringMatching(/\.$/) });
-      expect(log).not.toHaveBeenCalled();
-    });
+    const folder = temporaryFolder();
+    const log = vi.spyOn(console, 'error').mockReturnValue();
+    closing.push(() => log.mockRestore());
+    const server = await serve(folder, brittleModel());
+    closing.push(() => server.stop());
+    const response = await fetch(server.url + path, { method });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toEqual({ status: 'INVALID_ARGUMENT', message: expect.stringMatching(/\.$/) });
+    expect(log).not.toHaveBeenCalled();
   });
 });
 
@@ -150,25 +146,24 @@ describe('Ollama', () => {
   });
 
   it('drives the tools, and its reply reaches a streaming client', async () => {
-    await withFolder(async (folder) => {
-      const call = { function: { name: 'findOrder', arguments: { orderId: '1042' } } };
-      const serverAddress = await fakeOllama({
-        '/api/chat': ({ messages }) =>
-          messages?.at(-1)?.role === 'tool'
-            ? { message: { role: 'assistant', content: 'It is on its way.' } }
-            : { message: { role: 'assistant', content: '', tool_calls: [call] } },
-      });
-      const server = await serve(folder, await ollamaModel({ name: 'good', serverAddress }));
-      closing.push(() => server.stop());
-
-      const turn = remoteAgent<SupportState>({ url: `${server.url}/api/support` })
-        .chat()
-        .sendStream('Where is 1042?');
-      let streamed = '';
-      for await (const { text } of turn.stream) streamed += text;
-      const reply = await turn.response;
-      expect(streamed).toBe('It is on its way.');
-      expect(reply.state).toMatchObject({ orderId: '1042', customer: { name: 'Ana Silva' } });
+    const folder = temporaryFolder();
+    const call = { function: { name: 'findOrder', arguments: { orderId: '1042' } } };
+    const serverAddress = await fakeOllama({
+      '/api/chat': ({ messages }) =>
+        messages?.at(-1)?.role === 'tool'
+          ? { message: { role: 'assistant', content: 'It is on its way.' } }
+          : { message: { role: 'assistant', content: '', tool_calls: [call] } },
     });
+    const server = await serve(folder, await ollamaModel({ name: 'good', serverAddress }));
+    closing.push(() => server.stop());
+
+    const turn = remoteAgent<SupportState>({ url: `${server.url}/api/support` })
+      .chat()
+      .sendStream('Where is 1042?');
+    let streamed = '';
+    for await (const { text } of turn.stream) streamed += text;
+    const reply = await turn.response;
+    expect(streamed).toBe('It is on its way.');
+    expect(reply.state).toMatchObject({ orderId: '1042', customer: { name: 'Ana Silva' } });
   });
 });

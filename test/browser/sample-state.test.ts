@@ -4,7 +4,7 @@ import type { SupportState } from '../../samples/support/agent/state.ts';
 import { readConfig } from '../../samples/support/config.ts';
 import { chooseModel } from '../../samples/support/models/choose-model.ts';
 import { serve } from './support/sample-in-process.ts';
-import { temporaryFolder } from '../stores/file/support/folders.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 async function withServer(body: (url: string) => Promise<void>): Promise<void> {
   const folder = temporaryFolder();

@@ -12,7 +12,7 @@ import {
 import { envelope, localKeys } from 'genkitx-agents/privacy';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { importPackage } from '../../cli/stores/packages.ts';
-import { temporaryFolder } from '../stores/file/support/folders.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { jsonLinesOf, runCli, type Ran, type RunOptions } from './support/run-cli.ts';
 import { save, type Turn } from './support/stored.ts';
 

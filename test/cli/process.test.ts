@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FileSessionStore } from 'genkitx-agents';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../stores/file/support/folders.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { buildPackage, COMMAND, DIST, runBuilt } from './support/built-cli.ts';
 
 beforeAll(buildPackage);

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FileSessionStore } from 'genkitx-agents';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
-import { temporaryFolder } from '../stores/file/support/folders.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { buildPackage, DIST, runBuilt } from './support/built-cli.ts';
 import { jsonLinesOf } from './support/run-cli.ts';
 

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFi
 import type { MessageData } from 'genkitx-agents';
 import { FileMemoryStore } from 'genkitx-agents/memory';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../stores/file/support/folders.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { jsonLinesOf, runCli, type Ran, type RunOptions } from './support/run-cli.ts';
 import { said, save as saveIn, type Turn } from './support/stored.ts';
 

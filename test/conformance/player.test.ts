@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { Kit } from './support/kit.ts';
 import { Player } from './support/player.ts';
 import type { Edit, Operation } from './support/tape.ts';
-import { temporaryFolder } from '../stores/file/support/folders.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 /** Racing saves with the same outcome in either order of the first two; only the snapshots in between differ. */
 const EDITS: Edit[] = [

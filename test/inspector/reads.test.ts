@@ -2,7 +2,7 @@
 import { FileSessionStore, InMemorySessionStore, type SnapshotStore } from 'genkitx-agents';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ChangesPage } from '../../src/inspector/api.ts';
-import { temporaryFolder } from '../stores/file/support/folders.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { counting } from './support/counting.ts';
 import { open, type Visitor } from './support/open.ts';
 import { message, saveTurns, turn } from './support/sessions.ts';

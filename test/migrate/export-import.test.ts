@@ -1,6 +1,6 @@
 import { exportSessions, FileSessionStore, importSessions, InMemorySessionStore } from 'genkitx-agents';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../stores/file/support/folders.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const createdAt = '2026-01-02T03:04:05.000Z';
 const ADA = { scope: 'user', appName: 'shop', userId: 'ada' } as const;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { copySessions, FileSessionStore, type SessionSnapshot, type SnapshotStore } from 'genkitx-agents';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { itemsOf } from '../../src/store/list/items-of.ts';
-import { temporaryFolder } from '../stores/file/support/folders.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { childScript } from '../support/child-script.ts';
 import { Random } from '../support/random.ts';
 import { scale, seed } from '../support/scale.ts';

@@ -15,7 +15,7 @@ import {
 import { describe, expect, it } from 'vitest';
 import { FOREIGN_CAPABILITIES } from '../../src/store/contract.ts';
 import { sessionStoreConformance } from '../conformance/index.ts';
-import { temporaryFolder } from '../stores/file/support/folders.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 function turn(n: number, plan: Partial<SessionSnapshotInput> = {}): SessionSnapshotInput {
   const messages = Array.from({ length: n }, (_, i) => ({

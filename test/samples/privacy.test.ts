@@ -6,7 +6,8 @@ import { remoteAgent } from 'genkitx-agents/client';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { StartReportOutput } from '../../samples/support/agent/tools/start-report.ts';
 import type { SupportState } from '../../samples/support/agent/state.ts';
-import { runSample, startSample, withFolder, type Sample } from '../browser/support/sample-process.ts';
+import { runSample, startSample, type Sample } from '../browser/support/sample-process.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const atEnd: (() => unknown)[] = [];
 
@@ -65,62 +66,60 @@ async function foundIn(folder: string): Promise<string[]> {
 
 describe('PRIVACY=on npm start', () => {
   it('keeps nothing in clear of what is said, in the middle of an approval and of a report too, and goes on after a restart', async () => {
-    await withFolder(async (folder) => {
-      const data = join(folder, 'data');
-      const env = { DATA_DIR: data, PRIVACY: 'on' };
-      const first = await start(env);
-      const keyFile = join(folder, 'data.key');
-      expect(first.stdout).toContain(`Key file   ${keyFile} (new`);
-      expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
-      const key = await readFile(keyFile, 'utf8');
+    const folder = temporaryFolder();
+    const data = join(folder, 'data');
+    const env = { DATA_DIR: data, PRIVACY: 'on' };
+    const first = await start(env);
+    const keyFile = join(folder, 'data.key');
+    expect(first.stdout).toContain(`Key file   ${keyFile} (new`);
+    expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
+    const key = await readFile(keyFile, 'utf8');
 
-      const reportId = await talk(first);
-      expect(await foundIn(data)).toEqual([]);
-      expect(await first.end('SIGTERM')).toMatchObject({ code: 0 });
-      expect(await foundIn(data)).toEqual([]);
+    const reportId = await talk(first);
+    expect(await foundIn(data)).toEqual([]);
+    expect(await first.end('SIGTERM')).toMatchObject({ code: 0 });
+    expect(await foundIn(data)).toEqual([]);
 
-      const second = await start(env);
-      expect(second.stdout).toContain(`Key file   ${keyFile}\n`);
-      expect(await readFile(keyFile, 'utf8')).toBe(key);
-      const chat = await agentOf(second).loadChat({ sessionId: 'mine' });
-      const asked = chat.messages.filter(({ role }) => role === 'user').map(({ content }) => content[0]?.text);
-      expect(asked).toEqual([
-        'Where is order 1042? I am [EMAIL_1]',
-        SAID.report,
-        'Refund order 1035, call me at [PHONE_1], I paid with [CREDIT_CARD_1]',
-      ]);
-      // The refund that waits has what was said.
-      expect(chat.interrupts).toMatchObject([{ question: { reason: expect.stringContaining(PHONE) } }]);
-      const { text } = await chat.resume({ restart: chat.interrupts.map((question) => question.restart()) });
-      expect(text).toContain('€46.00');
-      const report = remoteAgent({ url: `${second.url}/api/reporter` });
-      const written = () => report.getSnapshot({ snapshotId: reportId });
-      await vi.waitUntil(async () => (await written())?.status === 'completed', { interval: 50 });
-      expect((await chat.send('Where is it?')).text).toContain('1035');
-      expect(await second.end('SIGTERM')).toMatchObject({ code: 0 });
-      expect(await foundIn(data)).toEqual([]);
-      expect(await readFile(join(data, 'orders.json'), 'utf8')).toContain(
-        'call me at [PHONE_1], I paid with [CREDIT_CARD_1]',
-      );
+    const second = await start(env);
+    expect(second.stdout).toContain(`Key file   ${keyFile}\n`);
+    expect(await readFile(keyFile, 'utf8')).toBe(key);
+    const chat = await agentOf(second).loadChat({ sessionId: 'mine' });
+    const asked = chat.messages.filter(({ role }) => role === 'user').map(({ content }) => content[0]?.text);
+    expect(asked).toEqual([
+      'Where is order 1042? I am [EMAIL_1]',
+      SAID.report,
+      'Refund order 1035, call me at [PHONE_1], I paid with [CREDIT_CARD_1]',
+    ]);
+    // The refund that waits has what was said.
+    expect(chat.interrupts).toMatchObject([{ question: { reason: expect.stringContaining(PHONE) } }]);
+    const { text } = await chat.resume({ restart: chat.interrupts.map((question) => question.restart()) });
+    expect(text).toContain('€46.00');
+    const report = remoteAgent({ url: `${second.url}/api/reporter` });
+    const written = () => report.getSnapshot({ snapshotId: reportId });
+    await vi.waitUntil(async () => (await written())?.status === 'completed', { interval: 50 });
+    expect((await chat.send('Where is it?')).text).toContain('1035');
+    expect(await second.end('SIGTERM')).toMatchObject({ code: 0 });
+    expect(await foundIn(data)).toEqual([]);
+    expect(await readFile(join(data, 'orders.json'), 'utf8')).toContain(
+      'call me at [PHONE_1], I paid with [CREDIT_CARD_1]',
+    );
 
-      const store = new FileSessionStore(join(data, 'sessions'));
-      atEnd.push(() => store.close());
-      const refused = { status: 'FAILED_PRECONDITION', message: expect.stringContaining('"mine"') };
-      await expect(store.getSnapshot({ sessionId: 'mine' })).rejects.toMatchObject(refused);
+    const store = new FileSessionStore(join(data, 'sessions'));
+    atEnd.push(() => store.close());
+    const refused = { status: 'FAILED_PRECONDITION', message: expect.stringContaining('"mine"') };
+    await expect(store.getSnapshot({ sessionId: 'mine' })).rejects.toMatchObject(refused);
 
-      await chmod(keyFile, 0o644);
-      expect(await runSample(env)).toMatchObject({
-        code: 1,
-        stderr: `Other users can read the key file '${keyFile}'; run 'chmod 600' on it, then start again.\n`,
-      });
+    await chmod(keyFile, 0o644);
+    expect(await runSample(env)).toMatchObject({
+      code: 1,
+      stderr: `Other users can read the key file '${keyFile}'; run 'chmod 600' on it, then start again.\n`,
     });
   });
 
   it('is needed for it: without, everything that is said is in the files', async () => {
-    await withFolder(async (folder) => {
-      await talk(await start({ DATA_DIR: folder }));
-      expect(await foundIn(folder)).toEqual(Object.keys(SAID).toSorted());
-    });
+    const folder = temporaryFolder();
+    await talk(await start({ DATA_DIR: folder }));
+    expect(await foundIn(folder)).toEqual(Object.keys(SAID).toSorted());
   });
 
   it('makes a key that is not in git', async () => {

@@ -18,7 +18,7 @@ import { serveByHandler } from '../../server/support/http.ts';
 import { catchErrorLog } from '../../server/support/log.ts';
 import { refusal } from '../../server/support/refusal.ts';
 import { storeAround } from '../../session/store-around.ts';
-import { temporaryFolder } from '../../stores/file/support/folders.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const errorLog = catchErrorLog();
 

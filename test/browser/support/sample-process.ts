@@ -1,9 +1,6 @@
 /** The sample as its user runs it: a process of its own. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { childScript } from '../../support/child-script.ts';
 
@@ -76,16 +73,6 @@ async function started(child: ChildProcess): Promise<Sample> {
       return end;
     },
   };
-}
-
-/** A folder that is there while `work` runs. */
-export async function withFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'support-sample-'));
-  try {
-    return await work(folder);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
 }
 
 /** @param group Whether it and all that it starts can be sent a signal together. */

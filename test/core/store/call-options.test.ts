@@ -3,7 +3,7 @@ import { FileSessionStore, InMemorySessionStore, type SnapshotStore } from 'genk
 import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { Firestore } from '@google-cloud/firestore';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../../stores/file/support/folders.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 type Call = (store: SnapshotStore, options: object) => unknown;
 const createdAt = new Date().toISOString();

@@ -21,7 +21,7 @@ import { echoTexts } from './corroborate.ts';
 import { everything, extraction, ID, model as says, operations, setUp, textsOf, until, user } from './support.ts';
 import { Random } from '../../support/random.ts';
 import { scale, seed } from '../../support/scale.ts';
-import { temporaryFolder } from '../../stores/file/support/folders.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const source = { id: 'session-1' };
 

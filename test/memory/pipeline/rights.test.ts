@@ -31,7 +31,7 @@ import {
   until,
   user,
 } from './support.ts';
-import { temporaryFolder } from '../../stores/file/support/folders.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import type { ScriptedReply } from '../../support/scripted-model.ts';
 
 function putOf(i: number) {

@@ -5,7 +5,8 @@ import { sessionStoreConformance } from 'genkitx-agents/testing';
 import { describe, expect, it, vi } from 'vitest';
 import { call, user } from '../../agent/support/helpers.ts';
 import { scriptedModel } from '../../support/scripted-model.ts';
-import { newFolder, SECRET } from '../redaction/support.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { SECRET } from '../redaction/support.ts';
 
 const SECRET_TEXT = 'canary-7d1f';
 
@@ -143,7 +144,7 @@ describe('onAccess', () => {
   });
 
   it('around a redacting store: the running session still continues with placeholders', async () => {
-    const inner = redacting(new FileSessionStore(newFolder()), {
+    const inner = redacting(new FileSessionStore(temporaryFolder()), {
       rules: piiRules({ kinds: ['email'] }),
       secret: SECRET,
     });

@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { envelope, localKeys, type Encryption } from 'genkitx-agents/privacy';
 import { FileSessionStore } from '../../../stores/file/file-session-store.ts';
 import { FileMemoryStore } from '../../../stores/file/memory/file-memory-store.ts';
-import { entriesBelow, temporaryFolder } from '../../stores/file/support/folders.ts';
+import { entriesBelow } from '../../stores/file/support/folders.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { encryptsAtRest, type EncryptedMedium } from './encryption-suite.ts';
 import {
   ADA,

@@ -6,12 +6,13 @@ import { contextWindow, lastTurns, summarize } from 'genkitx-agents/context';
 import { describe, expect, test, vi } from 'vitest';
 import { call, user } from '../../agent/support/helpers.ts';
 import { scriptedModel, type ScriptedReply } from '../../support/scripted-model.ts';
-import { findOnDisk, newFolder, openStore, Plants, watched } from './support.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { findOnDisk, openStore, Plants, watched } from './support.ts';
 
 /** A folder with a store whose medium is scanned after each of its calls. */
 function setUp() {
   const plants = new Plants();
-  const folder = newFolder();
+  const folder = temporaryFolder();
   const hits = new Set<string>();
   const scan = () => findOnDisk(folder, plants.values).forEach((hit) => hits.add(hit));
   const store = watched(openStore(folder), scan);
@@ -20,7 +21,7 @@ function setUp() {
 
 test('the scan finds a value that is on the medium, compressed or not', async () => {
   const { FileSessionStore } = await import('genkitx-agents');
-  const folder = newFolder();
+  const folder = temporaryFolder();
   const plants = new Plants();
   const store = new FileSessionStore(folder);
   const long = 'word '.repeat(30_000);

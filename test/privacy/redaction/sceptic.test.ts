@@ -7,7 +7,8 @@ import { describe, expect, it } from 'vitest';
 import { call, user } from '../../agent/support/helpers.ts';
 import { scriptedModel } from '../../support/scripted-model.ts';
 import type { FullStore } from '../rights/erase-suite.ts';
-import { findOnDisk, newFolder, SECRET } from './support.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { findOnDisk, SECRET } from './support.ts';
 
 const CARD = '4111111111111111';
 const SPACED = '4111 1111 1111 1111';
@@ -22,7 +23,7 @@ type Plant = (store: SessionStore) => Promise<unknown>;
 
 /** The texts that the folder of a store holds, escaped or not, after `work`. */
 async function storedBy(plant: Plant, texts: readonly string[], isPlain = false): Promise<string[]> {
-  const folder = newFolder();
+  const folder = temporaryFolder();
   const store = isPlain ? new FileSessionStore(folder) : open(folder);
   await plant(store);
   await store.close();
@@ -165,7 +166,7 @@ describe('a place in the stored data', () => {
     ['a record’s kind', (store) => store.writeRecord({ sessionId: 's', kind: SPACED, key: 'b', value: 1 })],
     ['a record’s key', (store) => store.writeRecord({ sessionId: 's', kind: 'a', key: SPACED, value: 1 })],
   ])('%s is refused', async (_, plant) => {
-    const folder = newFolder();
+    const folder = temporaryFolder();
     const store = open(folder);
     await expect(plant(store)).rejects.toMatchObject({
       status: 'INVALID_ARGUMENT',
@@ -215,7 +216,7 @@ describe('not covered', () => {
   });
 
   it('a name of a tenant: it is part of the path', async () => {
-    const folder = newFolder();
+    const folder = temporaryFolder();
     const inner = new FileSessionStore(folder, { snapshotPathPrefix: () => CARD });
     await save(redacting(inner, { rules, secret: SECRET }), {});
     await inner.close();

@@ -7,7 +7,8 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { call, user } from '../../agent/support/helpers.ts';
 import { worker } from '../../agent/support/worker.ts';
 import { scriptedModel } from '../../support/scripted-model.ts';
-import { findOnDisk, newFolder, openStore, optionsWith, Plants, SECRET } from './support.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { findOnDisk, openStore, optionsWith, Plants, SECRET } from './support.ts';
 
 afterEach(() => {
   vi.useRealTimers();
@@ -53,7 +54,7 @@ async function askForApproval(folder: string, plants: Plants, secret: string = S
 
 describe('an approval', () => {
   test('works on the real values in another process, and nothing is sealed afterwards', async () => {
-    const [folder, plants] = [newFolder(), new Plants()];
+    const [folder, plants] = [temporaryFolder(), new Plants()];
     const { pay } = await askForApproval(folder, plants);
     expect(await sealsOf(folder)).toHaveLength(1);
     const { agent, paid, scripted } = payer(openStore(folder));
@@ -71,7 +72,7 @@ describe('an approval', () => {
   });
 
   test('that is delayed keeps its values until it is answered', async () => {
-    const [folder, plants] = [newFolder(), new Plants()];
+    const [folder, plants] = [temporaryFolder(), new Plants()];
     const { pay, snapshotId } = await askForApproval(folder, plants);
     const { agent, paid } = payer(openStore(folder));
     await call(agent, ['later'], init);
@@ -82,7 +83,7 @@ describe('an approval', () => {
   });
 
   test('that fails can be given again', async () => {
-    const [folder, plants] = [newFolder(), new Plants()];
+    const [folder, plants] = [temporaryFolder(), new Plants()];
     const { pay } = await askForApproval(folder, plants);
     const { agent, paid } = payer(openStore(folder));
     const wrong = { toolRequest: { ...pay.toolRequest!, input: { to: 'me' } } };
@@ -93,7 +94,7 @@ describe('an approval', () => {
   });
 
   test('without the secret is a typed error that names the snapshot; other sessions are read', async () => {
-    const [folder, plants] = [newFolder(), new Plants()];
+    const [folder, plants] = [temporaryFolder(), new Plants()];
     const { snapshotId } = await askForApproval(folder, plants);
     const other = openStore(folder, { secret: OTHER_SECRET });
     await call(payer(other).agent, ['hello'], { sessionId: 'other' });
@@ -106,7 +107,7 @@ describe('an approval', () => {
   });
 
   test('outlives a rotation of the secret', async () => {
-    const [folder, plants] = [newFolder(), new Plants()];
+    const [folder, plants] = [temporaryFolder(), new Plants()];
     const { pay } = await askForApproval(folder, plants);
     const { agent, paid } = payer(openStore(folder, { secret: [OTHER_SECRET, SECRET] }));
     await call(agent, [{ resume: { restart: [pay as never] } }], init);
@@ -115,7 +116,7 @@ describe('an approval', () => {
   });
 
   test('a seal that is damaged, or of another snapshot, is a typed error and never a wrong value', async () => {
-    const [folder, plants] = [newFolder(), new Plants()];
+    const [folder, plants] = [temporaryFolder(), new Plants()];
     const { snapshotId } = await askForApproval(folder, plants);
     const raw = new FileSessionStore(folder);
     const record = (await raw.readRecords({ ...init, kind: 'privacy' })).find(({ key }) => key !== 'numbers');
@@ -137,7 +138,7 @@ describe('an approval', () => {
   });
 
   test('of an input that is larger than a session record', async () => {
-    const [folder, plants] = [newFolder(), new Plants()];
+    const [folder, plants] = [temporaryFolder(), new Plants()];
     const [first, last] = [plants.text(), plants.text()];
     const pay = payment(`${first} ${'word '.repeat(300_000)} ${last}`, 1);
     const { agent } = payer(openStore(folder), [[pay]]);
@@ -153,7 +154,7 @@ describe('an approval', () => {
 
 describe('a detached run', () => {
   test('whose process died is taken over with the real inputs', async () => {
-    const [folder, plants] = [newFolder(), new Plants()];
+    const [folder, plants] = [temporaryFolder(), new Plants()];
     const inputs = ['one', 'two', 'three'].map((text) => `${text} ${plants.text()}`);
     const owner = worker(openStore(folder));
     const messages = inputs.map((text) => ({ message: user(text) }));
@@ -174,7 +175,7 @@ describe('a detached run', () => {
   });
 
   test('whose heartbeat is written keeps its seal, and searches nothing again', async () => {
-    const [folder, plants] = [newFolder(), new Plants()];
+    const [folder, plants] = [temporaryFolder(), new Plants()];
     const options = optionsWith();
     const store = redacting(new FileSessionStore(folder), options);
     const rule = options.rules[0] as unknown as { chars: number };

@@ -1,5 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { FileSessionStore, type SessionStore } from 'genkitx-agents';
 import { redacting, type RedactingOptions } from 'genkitx-agents/privacy';
@@ -10,13 +9,6 @@ export { planted, Plants, SECRET } from './plants.ts';
 
 export function optionsWith(options: Partial<RedactingOptions> = {}): RedactingOptions {
   return { rules: [planted()], secret: SECRET, ...options };
-}
-
-/** A folder that is removed after the test. */
-export function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'redacting-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
-  return folder;
 }
 
 /** The redacting store of a process, over the files of a folder. */

@@ -19,7 +19,8 @@ import { contentsBelow, killOwners } from '../../stores/file/support/folders.ts'
 import { MortalFileSystem } from '../../stores/file/support/mortal.ts';
 import { scriptedModel } from '../../support/scripted-model.ts';
 import { erasesUsers, type FullStore } from '../rights/erase-suite.ts';
-import { newFolder, openStore, optionsWith, Plants, SECRET } from './support.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { openStore, optionsWith, Plants, SECRET } from './support.ts';
 import { collect } from '../../support/collect.ts';
 
 /** Finds the text of the erasure tests, except in ids. */
@@ -34,7 +35,7 @@ const canaries: PrivacyRule = {
 
 describe('eraseUser over a redacting store', () => {
   erasesUsers(async () => {
-    const folder = newFolder();
+    const folder = temporaryFolder();
     const open = (fileSystem?: MortalFileSystem['fileSystem']): FullStore => {
       const Store = FileSessionStore as new (...args: unknown[]) => FullStore;
       return redacting(new Store(folder, { durability: 'fast' }, fileSystem), { rules: [canaries], secret: SECRET });
@@ -78,7 +79,7 @@ describe('an erased session is not restored', () => {
     ['beside a save that continues it', { ifSnapshot: 'a' }, undefined],
     ['beside a save that rewrites its snapshot', {}, 'a'],
   ])('%s', async (_, options, snapshotId) => {
-    const folder = newFolder();
+    const folder = temporaryFolder();
     const inner = new FileSessionStore(folder);
     // The session is deleted between the search and the record of its findings.
     let isArmed = false;
@@ -134,7 +135,7 @@ describe('an erased session is not restored', () => {
 });
 
 it('a session that begins again after another process deleted it has new numbers', async () => {
-  const folder = newFolder();
+  const folder = temporaryFolder();
   const [a, b] = [openStore(folder), openStore(folder)];
   await a.saveSnapshot('1', () => completed('s', 'plant-0001-x'));
   await b.deleteSession({ sessionId: 's' });
@@ -146,7 +147,7 @@ it('a session that begins again after another process deleted it has new numbers
 
 describe('passes on', () => {
   test('the expectations of a save and of a deletion', async () => {
-    const store = openStore(newFolder());
+    const store = openStore(temporaryFolder());
     await store.saveSnapshot('a', () => completed('s', 'plant-0001-x'));
     const next = () => completed('s', 'plant-0002-x', { parentId: 'a' });
     const conflict = { name: 'SessionConflictError' };
@@ -169,7 +170,7 @@ describe('passes on', () => {
   });
 
   test('details, scopes and watchers', async () => {
-    const store = openStore(newFolder());
+    const store = openStore(temporaryFolder());
     const id = { scope: 'user', appName: 'shop', userId: 'ada' } as const;
     const seen: (string | undefined)[] = [];
     const end = store.onSnapshotStateChange('a', (snapshot) =>
@@ -194,7 +195,7 @@ describe('passes on', () => {
 });
 
 test('retention archives the stored data, and leaves no number or seal', async () => {
-  const folder = newFolder();
+  const folder = temporaryFolder();
   const plants = new Plants();
   const store = openStore(folder);
   const createdAt = '2020-01-01T00:00:00.000Z';

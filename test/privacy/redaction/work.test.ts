@@ -14,7 +14,8 @@ import { Session } from 'node:inspector/promises';
 import { describe, expect, test } from 'vitest';
 import { call, user } from '../../agent/support/helpers.ts';
 import { scriptedModel } from '../../support/scripted-model.ts';
-import { newFolder, openStore, optionsWith, planted, Plants, SECRET } from './support.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { openStore, optionsWith, planted, Plants, SECRET } from './support.ts';
 
 const save = (store: SessionStore, sessionId: string, ...texts: string[]) =>
   store.saveSnapshot(undefined, () => ({
@@ -41,7 +42,7 @@ const person: PrivacyRule = {
 
 describe('numbers', () => {
   test('are those of the session, also in another process; another session has its own', async () => {
-    const folder = newFolder();
+    const folder = temporaryFolder();
     const [a, b] = [openStore(folder, { rules: [person] }), openStore(folder, { rules: [person] })];
     expect(await textsOf(a, await save(a, 'one', 'Anna', 'Bob and Anna'))).toEqual([
       '[PERSON_1]',
@@ -52,7 +53,7 @@ describe('numbers', () => {
   });
 
   test('stay when the secret is rotated, also beside processes that have the other order', async () => {
-    const folder = newFolder();
+    const folder = temporaryFolder();
     const [old, next] = [SECRET, 'a secret that comes next'.padEnd(40, '.')];
     const open = (...secret: string[]) => openStore(folder, { secret, rules: piiRules({ kinds: ['email'] }) });
     const [before, rolling, rotated] = [open(old), open(old, next), open(next, old)];
@@ -66,7 +67,7 @@ describe('numbers', () => {
   });
 
   test('agree where two processes write at once', async () => {
-    const folder = newFolder();
+    const folder = temporaryFolder();
     const stores = [openStore(folder), openStore(folder)];
     const plants = new Plants();
     const values = Array.from({ length: 6 }, () => plants.text());
@@ -398,7 +399,7 @@ describe('a running session', () => {
 
 describe('beforeModel', () => {
   test('gives the model placeholders from the first turn, in tool loops too, and nothing is sealed', async () => {
-    const folder = newFolder();
+    const folder = temporaryFolder();
     const store = openStore(folder, { beforeModel: true });
     const ai = genkit({});
     const inputs: unknown[] = [];

@@ -5,7 +5,7 @@ import { logger } from 'genkit/logging';
 import { FileSessionStore, InMemorySessionStore } from 'genkitx-agents';
 import { applyRetention, archiveToBucket, type ArchivedSession } from 'genkitx-agents/privacy';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { temporaryFolder } from '../../stores/file/support/folders.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { appliesRetention, DAY, plant, sessionsIn } from './retention-suite.ts';
 
 describe('retention in memory', () => {

@@ -11,7 +11,7 @@ import {
 import { afterEach, expect, it, vi } from 'vitest';
 import { storeAround } from '../../session/store-around.ts';
 import { scriptedModel } from '../../support/scripted-model.ts';
-import { temporaryFolder } from '../../stores/file/support/folders.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import type { FullStore } from '../rights/erase-suite.ts';
 
 export const DAY = 24 * 3_600_000;

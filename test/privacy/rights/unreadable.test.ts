@@ -7,7 +7,8 @@ import { FileMemoryStore, memoryManager } from 'genkitx-agents/memory';
 import { eraseUser, exportUser, type ExportedLine } from 'genkitx-agents/privacy';
 import { describe, expect, it } from 'vitest';
 import { nodeFileSystem } from '../../../stores/file/disk/file-system.ts';
-import { contentsBelow, temporaryFolder } from '../../stores/file/support/folders.ts';
+import { contentsBelow } from '../../stores/file/support/folders.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { note, put } from '../../conformance/memory/support/drafts.ts';
 import { collect } from '../../support/collect.ts';
 

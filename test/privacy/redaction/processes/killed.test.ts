@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { FileSessionStore } from 'genkitx-agents';
-import { findOnDisk, newFolder } from '../support.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
+import { findOnDisk } from '../support.ts';
 import { redactsWhenKilled } from './kill-suite.ts';
 
 redactsWhenKilled('files', async () => {
-  const folder = newFolder();
+  const folder = temporaryFolder();
   return {
     spec: { folder },
     find: async (values) => findOnDisk(folder, values),

@@ -13,7 +13,8 @@ import { GenkitError } from 'genkit';
 import { describe, expect, it } from 'vitest';
 import { FileSessionStore } from '../../../../stores/file/file-session-store.ts';
 import { scale } from '../../../support/scale.ts';
-import { entriesBelow, flip, temporaryFolder } from '../support/folders.ts';
+import { entriesBelow, flip } from '../support/folders.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { openStore, saveTurn, saveTurns, SESSION, stateOf } from '../support/scenarios.ts';
 
 /** Eight kinds of files that are not snapshots, under the names of snapshots. */

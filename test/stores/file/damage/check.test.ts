@@ -18,7 +18,8 @@ import type { StoreFinding } from 'genkitx-agents';
 import { scopeKey } from '../../../../src/store/records/record-scopes.ts';
 import { nodeFileSystem } from '../../../../stores/file/disk/file-system.ts';
 import { formatRecord } from '../../../../stores/file/format/scope-file.ts';
-import { contentsBelow, entriesBelow, flip, temporaryFolder } from '../support/folders.ts';
+import { contentsBelow, entriesBelow, flip } from '../support/folders.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { ADA, adding, openStore, saveTurns, SESSION, stateOf } from '../support/scenarios.ts';
 
 const HASH = 'ab'.repeat(32);

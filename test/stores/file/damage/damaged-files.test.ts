@@ -3,7 +3,8 @@ import { dirname, extname, join } from 'node:path';
 import { GenkitError } from 'genkit';
 import { describe, expect, it } from 'vitest';
 import type { FileSessionStoreOptions } from '../../../../stores/file/file-session-store.ts';
-import { entriesBelow, flip, temporaryFolder } from '../support/folders.ts';
+import { entriesBelow, flip } from '../support/folders.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { openStore, saveTurn, saveTurns, SESSION, stateOf, type Store } from '../support/scenarios.ts';
 
 /** Damages of a file of the store. */

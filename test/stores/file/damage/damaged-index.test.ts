@@ -2,7 +2,8 @@ import { appendFileSync, cpSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { GenkitError } from 'genkit';
 import { describe, expect, it } from 'vitest';
-import { readJson, temporaryFolder } from '../support/folders.ts';
+import { readJson } from '../support/folders.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { RecordingFileSystem } from '../support/recording.ts';
 import { openStore, saveTurn, saveTurns, SESSION, type Store } from '../support/scenarios.ts';
 

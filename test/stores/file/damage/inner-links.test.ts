@@ -3,7 +3,8 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { nodeFileSystem, type FileSystem } from '../../../../stores/file/disk/file-system.ts';
 import { formatOwner, newOwner } from '../../../../stores/file/disk/lock-owner.ts';
-import { contentsBelow, temporaryFolder } from '../support/folders.ts';
+import { contentsBelow } from '../support/folders.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { adding, ADA, openStore, saveTurn, saveTurns, SESSION, type Store } from '../support/scenarios.ts';
 
 const NONCE = '0123456789ab';

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { FileSessionStore } from '../../../../stores/file/file-session-store.ts';
 import { fileNameOf } from '../../../../stores/file/format/names.ts';
-import { entriesBelow, temporaryFolder } from '../support/folders.ts';
+import { entriesBelow } from '../support/folders.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { openStore, saveTurn, saveTurns } from '../support/scenarios.ts';
 
 describe('private files:', () => {

@@ -19,7 +19,8 @@ import { applyRetention } from 'genkitx-agents/privacy';
 import { describe, expect, it, vi } from 'vitest';
 import { nodeFileSystem } from '../../../../stores/file/disk/file-system.ts';
 import type { FileTenantStore } from '../../../../stores/file/file-tenant-store.ts';
-import { contentsBelow, temporaryFolder } from '../support/folders.ts';
+import { contentsBelow } from '../support/folders.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 
 const createdAt = '2026-01-01T00:00:00.000Z';
 const DAY = 86_400_000;

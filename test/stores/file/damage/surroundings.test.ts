@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import { nodeFileSystem, type FileSystem } from '../../../../stores/file/disk/file-system.ts';
-import { entriesBelow, killOwners, leftovers, temporaryFolder } from '../support/folders.ts';
+import { entriesBelow, killOwners, leftovers } from '../support/folders.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { openStore, saveTurn, saveTurns, SESSION } from '../support/scenarios.ts';
 
 describe('close()', () => {

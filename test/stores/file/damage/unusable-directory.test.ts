@@ -9,7 +9,7 @@ import { nodeFileSystem, type FileSystem } from '../../../../stores/file/disk/fi
 import { FileSessionStore } from '../../../../stores/file/file-session-store.ts';
 import { ADA, put } from '../../../conformance/memory/support/drafts.ts';
 import { catchErrorLog } from '../../../server/support/log.ts';
-import { temporaryFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 
 const errorLog = catchErrorLog();
 

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { FileSessionStore as GenkitFileSessionStore } from 'genkit/beta';
 import { describe, expect, it } from 'vitest';
 import { FileSessionStore } from '../../../../stores/file/file-session-store.ts';
-import { contentsBelow, temporaryFolder } from '../support/folders.ts';
+import { contentsBelow } from '../support/folders.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { openStore, saveTurn, saveTurns, SESSION, stateOf } from '../support/scenarios.ts';
 
 const turn = { sessionId: SESSION, createdAt: '2026-01-01T00:00:00.000Z', status: 'completed' as const, state: {} };

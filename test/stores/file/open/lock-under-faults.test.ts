@@ -2,7 +2,8 @@ import { GenkitError } from 'genkit';
 import { describe, expect, it } from 'vitest';
 import { scale } from '../../../support/scale.ts';
 import { nodeFileSystem, type FileSystem } from '../../../../stores/file/disk/file-system.ts';
-import { otherPathTo, temporaryFolder } from '../support/folders.ts';
+import { otherPathTo } from '../support/folders.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { openStore, saveTurns, SESSION, type Store } from '../support/scenarios.ts';
 
 type Call = (...args: unknown[]) => unknown;

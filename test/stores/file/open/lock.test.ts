@@ -5,7 +5,8 @@ import { describe, expect, it, vi } from 'vitest';
 import { nodeFileSystem, type FileSystem } from '../../../../stores/file/disk/file-system.ts';
 import { LockFolder } from '../../../../stores/file/disk/lock-folder.ts';
 import { formatOwner, livenessOf, newOwner, parseOwner, type Owner } from '../../../../stores/file/disk/lock-owner.ts';
-import { entriesBelow, temporaryFolder } from '../support/folders.ts';
+import { entriesBelow } from '../support/folders.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 
 /** No process has such a high id. */
 const NO_PROCESS = 4_194_305;

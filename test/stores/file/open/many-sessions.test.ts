@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { FileSessionStore } from '../../../../stores/file/file-session-store.ts';
 import { nodeFileSystem, type FileSystem } from '../../../../stores/file/disk/file-system.ts';
-import { temporaryFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { openStore, saveTurn, SESSION } from '../support/scenarios.ts';
 
 afterEach(() => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder, killOwners, leftovers } from '../support/folders.ts';
+import { killOwners, leftovers } from '../support/folders.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { MortalFileSystem } from '../support/mortal.ts';
 import { RecordingFileSystem } from '../support/recording.ts';
 import { openStore, saveTurn, saveTurns, SESSION, type Store } from '../support/scenarios.ts';

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { FileMemoryStore } from 'genkitx-agents/memory';
 import { expect, it } from 'vitest';
 import { ADA, put } from '../../../conformance/memory/support/drafts.ts';
-import { temporaryFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { childScript } from '../../../support/child-script.ts';
 
 it('50 corroborations by 2 processes are 50, and 24 jobs are done once each', async () => {

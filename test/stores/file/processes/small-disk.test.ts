@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { childScript } from '../../../support/child-script.ts';
-import { temporaryFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 
 const SCRIPT = await childScript(new URL('./scripts/small-disk.ts', import.meta.url), { isWhole: true });
 

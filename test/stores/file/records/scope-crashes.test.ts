@@ -2,7 +2,8 @@ import { cpSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isTorture } from '../../../support/scale.ts';
-import { killOwners, temporaryFolder } from '../support/folders.ts';
+import { killOwners } from '../support/folders.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { MortalFileSystem } from '../support/mortal.ts';
 import { ADA, adding, APP, openStore, saveTurn, SESSION, stateOf, type Store } from '../support/scenarios.ts';
 

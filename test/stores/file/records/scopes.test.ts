@@ -14,7 +14,8 @@ import { describe, expect, it } from 'vitest';
 import type { ScopeId } from '../../../../src/store/contract.ts';
 import { scopeKey } from '../../../../src/store/records/record-scopes.ts';
 import { recordNameOf } from '../../../../stores/file/format/scope-file.ts';
-import { entriesBelow, temporaryFolder } from '../support/folders.ts';
+import { entriesBelow } from '../support/folders.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { RecordingFileSystem } from '../support/recording.ts';
 import { ADA, adding, APP, openStore, saveTurn, SESSION, type Store } from '../support/scenarios.ts';
 

@@ -9,7 +9,8 @@ import { FileSessionStore, type FileSessionStoreOptions } from '../../../../stor
 import type { SnapshotStatus } from '../../../../src/store/contract.ts';
 import { SessionTree, type SnapshotNode } from '../../../../src/snapshot/session-tree.ts';
 import { overflow, planRetention } from '../../../../src/snapshot/retention.ts';
-import { entriesBelow, temporaryFolder } from '../support/folders.ts';
+import { entriesBelow } from '../support/folders.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { RecordingFileSystem, type Operation } from '../support/recording.ts';
 import { openStore, saveTurn, saveTurns, SESSION } from '../support/scenarios.ts';
 

@@ -2,7 +2,8 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { nodeFileSystem, type FileSystem } from '../../../../stores/file/disk/file-system.ts';
-import { otherPathTo, temporaryFolder } from '../support/folders.ts';
+import { otherPathTo } from '../support/folders.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { MortalFileSystem } from '../support/mortal.ts';
 import { openStore, saveTurn, saveTurns, SESSION, type Store } from '../support/scenarios.ts';
 

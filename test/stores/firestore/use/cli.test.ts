@@ -4,7 +4,7 @@ import { FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { beforeAll, expect, it } from 'vitest';
 import { buildPackage, runBuilt } from '../../../cli/support/built-cli.ts';
 import { jsonLinesOf, runCli } from '../../../cli/support/run-cli.ts';
-import { temporaryFolder } from '../../file/support/folders.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { newProject, openDatabase } from '../support/database.ts';
 
 beforeAll(buildPackage);
