@@ -34,7 +34,9 @@ afterAll(() => {
 });
 
 async function reflect(registry: ConstructorParameters<typeof ReflectionServer>[0]) {
-  const server = new ReflectionServer(registry, { port: 3100 + Math.floor(Math.random() * 20_000), name: 'test' });
+  // Above all ports that `fetch` refuses, and below those that the system gives to clients.
+  const port = 12_000 + Math.floor(Math.random() * 20_000);
+  const server = new ReflectionServer(registry, { port, name: 'test' });
   await server.start();
   const url = `http://127.0.0.1:${server.runtimeId.split('-')[1]}/api`;
   const post = (path: string, body: object) =>
