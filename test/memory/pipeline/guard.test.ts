@@ -688,7 +688,7 @@ describe('the steps of a procedure', () => {
 });
 
 describe('long texts', () => {
-  // Each of the first tokens used to take four to nine seconds of processor time.
+  // With twice the length, each of the first tokens used to take four to nine seconds of processor time.
   const tokens = ['bcc:', 'copy.', 'leak-', 'print(', 'send@'];
   const orderTokens = [
     'i and ',
@@ -727,11 +727,11 @@ describe('long texts', () => {
   ];
   const stepTokens = ['verify that ', 'if the a is ', 'check ', 'replac ', 'never a ', 'user_id ', "the user's "];
   test.each([...tokens, ...orderTokens, ...otherTokens, ...stepTokens])('keep no guard busy: %s', (token) => {
-    const text = token.repeat(40_000 / token.length);
+    const text = token.repeat(20_000 / token.length);
     const start = process.cpuUsage().user;
     poisonReason(text);
     poisonReasonOfSteps(text);
-    expect(process.cpuUsage().user - start).toBeLessThan(3_000_000);
+    expect(process.cpuUsage().user - start).toBeLessThan(800_000);
   });
 });
 

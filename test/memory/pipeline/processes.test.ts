@@ -74,7 +74,7 @@ test('memory once: eight processes that ingest the same session five times each,
 });
 
 test('memory once: the model is asked once more for each of the workers that are killed while it answers', async () => {
-  const workers = await Promise.all(Array.from({ length: 8 }, (_, i) => start(SEED + i, 'learn one, slowly')));
+  const workers = await Promise.all(Array.from({ length: scale(4, 8) }, (_, i) => start(SEED + i, 'learn one, slowly')));
   const ends = await Promise.all(
     workers.map(async (worker) => {
       const said = await wordOf(worker);
@@ -104,7 +104,7 @@ test('memory once: corroborations of one memory by two processes are all counted
 });
 
 test(`memory once: kills of workers whose model fails in 30 % of calls lose nothing and apply nothing twice (seed ${SEED})`, async () => {
-  const kills = scale(4, 200);
+  const kills = scale(3, 200);
   const random = new Random(SEED);
   const workers = await Promise.all([start(SEED, 'learn until killed'), start(SEED + 1, 'learn until killed')]);
   for (let i = 0; i < kills; i++) {

@@ -38,7 +38,7 @@ it('memory once: corroborations by 2 processes are all counted, those by memory 
   const script = await childScript(new URL('../processes/memory-writer.ts', import.meta.url));
   const run = promisify(execFile);
   // All sources of a process are added to one queue at once, which the emulator does slowly.
-  const [times, sources] = [scale(8, 25), scale(4, 25)];
+  const [times, sources] = [scale(4, 25), scale(2, 25)];
   await Promise.all(
     ['w1', 'w2'].map((owner) => run(process.execPath, [script, project, owner, String(times), String(sources)])),
   );

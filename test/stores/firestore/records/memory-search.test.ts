@@ -12,10 +12,10 @@ afterAll(() => clearProject(project));
 const context = { auth: { uid: 'ada' } };
 const LONG_MS = 60_000;
 
-/** 300 memories, the first of them nearest to every text, and a manager with an embedder. */
-async function setUp(collection: string) {
+/** Memories, the first of them nearest to every text, and a manager with an embedder. */
+async function setUp(collection: string, count: number) {
   const store = new FirestoreMemoryStore({ db, collection });
-  for (let start = 0; start < 300; start += 100) {
+  for (let start = 0; start < count; start += 100) {
     await store.commit(
       ADA,
       Array.from({ length: 100 }, (_, i) => put(`m${start + i}`, {}, [1, (start + i) / 1000])),
@@ -46,7 +46,7 @@ async function setUp(collection: string) {
 }
 
 it('a search by meaning reads what it returns and ten more, in a turn and for a new fact', async () => {
-  const { ai, memory, scope, readsOf } = await setUp('search');
+  const { ai, memory, scope, readsOf } = await setUp('search', 100);
   const search = (k: number) => memory.search({ scope, query: 'What is this?', k, deadlineMs: LONG_MS });
   await search(10);
   // The memories, and the head, for the index and for the query: one read if they are in one request.
@@ -64,7 +64,7 @@ it('a search by meaning reads what it returns and ten more, in a turn and for a 
 });
 
 it('a query by vector with a filter reads more only if too few of the nearest match', async () => {
-  const { store, readsOf } = await setUp('filtered');
+  const { store, readsOf } = await setUp('filtered', 300);
   await store.commit(ADA, [
     ...[250, 251].map((i) => put(`m${i}`, { topics: ['rare'] })),
     ...[1, 3, 5, 7, 9].map((i) => put(`m${i}`, { kind: 'procedural' })),
