@@ -279,7 +279,7 @@ describe('memories', () => {
     const erase = ['memories', 'erase', ...store, ...scope];
     expect((await cli([...erase, '--dry-run'])).out).toContain('Would remove: 2 memories');
     expect(jsonLinesOf((await cli([...erase, '--dry-run', '--json'])).out)).toEqual([
-      { dryRun: true, removed: { memories: 2 } },
+      { dryRun: true, removed: { memories: 2, quarantined: 0, jobs: 1 } },
     ]);
     expect(await cli(erase)).toMatchObject({ code: 2 });
     const erased = await cli(erase, { answer: true });
@@ -330,6 +330,14 @@ describe('memories', () => {
     const texts = await waiting();
     expect(texts[0]).toMatchObject({ text: `1. ${poison}`, reason: expect.any(String), scope: { userId: 'ada' } });
     const [first, second, third] = texts.map(({ id }) => id as string);
+    const erase = ['memories', 'erase', ...store, '--app', 'shop', '--dry-run', '--user'];
+    expect((await cli([...erase, 'ada'])).out).toBe(
+      "Would remove: 0 memories, 3 quarantined texts and 0 jobs, and all other data of user 'ada' of app 'shop'\n",
+    );
+    expect(JSON.parse((await cli([...erase, 'nobody', '--json'])).out)).toEqual({
+      dryRun: true,
+      removed: { memories: 0, quarantined: 0, jobs: 0 },
+    });
     for (const id of [first, second, third]) expect(all).toContain(`${id} `);
     expect(await cli(['memories', 'quarantine', ...store, '--user', 'ada'])).toMatchObject({ code: 2 });
     expect(await cli(['memories', 'list', ...store, ...scope])).toMatchObject({

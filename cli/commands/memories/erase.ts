@@ -12,15 +12,16 @@ export function addErase(parent: Command, io: Io): void {
     withMemories(io, flags, async (open) => {
       const { manager, knowsSessions } = open;
       const scope = await mustScope(flags, open);
-      const counted = async (): Promise<number> => {
+      const counted = async (): Promise<Counts> => {
         let memories = 0;
         for await (const _ of itemsOf((page) => manager.list({ scope, includeInvalid: true, ...page }))) memories++;
-        return memories;
+        const [texts, jobs] = await Promise.all([manager.quarantine.list({ scope }), manager.jobs.list({ scope })]);
+        return { memories, quarantined: texts.length, jobs: jobs.length };
       };
       if (flags.dryRun) {
-        const memories = await counted();
-        const what = `${countMemories(memories)}, and all other data of the scope`;
-        return printDryRun(io, flags, { memories }, what);
+        const counts = await counted();
+        const what = `${describeCounts(counts)}, and all other data of ${describeScope(scopeIdOf(flags))}`;
+        return printDryRun(io, flags, counts, what);
       }
       if (!flags.yes && !(await isConfirmed(io, flags, await describeLoss(scopeIdOf(flags), counted())))) return;
       const erased = await manager.erase({ scope });
@@ -34,11 +35,18 @@ export function addErase(parent: Command, io: Io): void {
   );
 }
 
+/** What a scope holds. */
+interface Counts {
+  readonly memories: number;
+  readonly quarantined: number;
+  readonly jobs: number;
+}
+
 /** @throws The error of the count, unless the memories can't be read: erasing needs no key, counting does. */
-async function describeLoss(id: MemoryScopeId, counted: Promise<number>): Promise<string> {
+async function describeLoss(id: MemoryScopeId, counted: Promise<Counts>): Promise<string> {
   const of = `of ${describeScope(id)} will be removed permanently.`;
   try {
-    return `${countMemories(await counted)} ${of}`;
+    return `${describeCounts(await counted)} ${of}`;
   } catch (error) {
     if ((error as { status?: unknown }).status !== 'FAILED_PRECONDITION') throw error;
     return `All memories ${of} Their number is unknown, because they can't be read.`;
@@ -47,6 +55,10 @@ async function describeLoss(id: MemoryScopeId, counted: Promise<number>): Promis
 
 function describeErasure({ memories, revisions, notes, jobs }: MemoryErasure): string {
   return [countMemories(memories), count(revisions, 'revision'), count(notes, 'note'), count(jobs, 'job')].join(', ');
+}
+
+function describeCounts({ memories, quarantined, jobs }: Counts): string {
+  return `${countMemories(memories)}, ${count(quarantined, 'quarantined text')} and ${count(jobs, 'job')}`;
 }
 
 function countMemories(memories: number): string {
