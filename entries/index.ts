@@ -25,7 +25,7 @@ export type {
 } from '../src/agent/types.ts';
 export type { SigningKey } from '../src/agent/define/state-signature.ts';
 export { abortRun } from '../src/agent/save/abort-snapshot.ts';
-export { handOverRuns, type HandOver, type HandOverOptions } from '../src/agent/background/hand-over.ts';
+export { handOverRuns, type HandOver, type HandOverOptions } from '../src/agent/hand-over.ts';
 export {
   recoverRuns,
   type RecoveredRun,

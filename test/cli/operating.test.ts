@@ -334,7 +334,7 @@ describe('memories', () => {
     expect((await cli([...erase, 'ada'])).out).toBe(
       "Would remove: 0 memories, 3 quarantined texts and 0 jobs, and all other data of user 'ada' of app 'shop'\n",
     );
-    expect(JSON.parse((await cli([...erase, 'nobody', '--json'])).out)).toEqual({
+    expect(JSON.parse((await cli([...erase, 'adda', '--json'])).out)).toEqual({
       dryRun: true,
       removed: { memories: 0, quarantined: 0, jobs: 0 },
     });

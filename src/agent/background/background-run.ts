@@ -9,7 +9,7 @@ import type { AbortScope } from '../abort-scope.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import type { Caller } from '../open/agent-scopes.ts';
 import type { TurnCommits } from '../save/commit-turn.ts';
-import { registerRun } from './hand-over.ts';
+import { registerRun } from '../hand-over.ts';
 import type { Intake, TurnRequest } from '../intake.ts';
 import { startLeaseRenewal } from './renew-lease.ts';
 import { RunLease, storedTurn } from '../run-lease.ts';

@@ -8,7 +8,7 @@ import type { TurnMemory } from '../../session/turn-memory.ts';
 import { viewOf, type Session } from '../../session/session.ts';
 import { noteContext } from '../../session/usage.ts';
 import { listedStore, recordsOf, type AgentDefinition } from '../agent-definition.ts';
-import { registerRun } from '../background/hand-over.ts';
+import { registerRun } from '../hand-over.ts';
 import type { Prefetched } from './prefetch.ts';
 import type { PlacedHistory } from './prompt-history.ts';
 

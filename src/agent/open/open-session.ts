@@ -11,6 +11,8 @@ import { assertId } from '../../snapshot/ids.ts';
 import { runStateOf } from '../../snapshot/lease.ts';
 import { sessionOf } from '../../snapshot/snapshot.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
+import { isRunHere } from '../hand-over.ts';
+import { runOf } from '../run-lease.ts';
 import { callerOf, ownerFor, placeRecords, readErasureFence, readRecords, type Caller } from './agent-scopes.ts';
 import { assertNoResources, assertPlainKeys } from './client-input.ts';
 import { assertCustomState } from './custom-state.ts';
@@ -118,7 +120,9 @@ function rejects<State>({ onConflict }: AgentDefinition<State>, { snapshotId, se
 
 /** Refuses a new turn while one runs in the background, because the session would then have two leaves. */
 export function assertNotRunning<State>(agent: AgentDefinition<State>, leaf: SessionSnapshot): void {
-  if (runStateOf(leaf, agent.background.leaseMs) !== 'running') return;
+  // A run of this process is alive even if the clock has jumped ahead, as after the process was frozen.
+  const isHere = leaf.status === 'pending' && isRunHere(agent.registry, runOf(leaf)?.owner);
+  if (!isHere && runStateOf(leaf, agent.background.leaseMs) !== 'running') return;
   const error = new GenkitError({
     status: 'ABORTED',
     message:

@@ -2,7 +2,7 @@ import type { ActionContext } from 'genkit';
 import { logger } from 'genkit/logging';
 import { logWarning } from '../../errors.ts';
 import type { DefinedAgent } from '../defined-agents.ts';
-import { isShuttingDown } from '../background/hand-over.ts';
+import { isShuttingDown } from '../hand-over.ts';
 import { contextFor } from '../registry.ts';
 import { recoverListed } from './recover-runs.ts';
 

@@ -4,7 +4,7 @@ import { isLeaseOver } from '../../snapshot/lease.ts';
 import { sessionOf } from '../../snapshot/snapshot.ts';
 import { isTerminal } from '../../snapshot/status.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
-import { isRunHere } from '../background/hand-over.ts';
+import { isRunHere } from '../hand-over.ts';
 import { callerAs, type Caller } from '../open/agent-scopes.ts';
 import { RunLease, runOf, type RunRecord, type RunSnapshot } from '../run-lease.ts';
 import { ABORTED, givenUp, type TurnEnding } from '../turn-ending.ts';

@@ -345,7 +345,7 @@ describe.each(ALL_STORE_KINDS)('a run whose process died, on $name', ({ make }) 
   });
 });
 
-test('a process whose clock is set forward does not take over a run of its own', async () => {
+test('a process whose clock is set forward neither takes over a run of its own, nor begins a turn beside it', async () => {
   const store = new InMemorySessionStore();
   const living = worker(store);
   const { output } = await call(living.agent, ['one', detached('two')], { sessionId: 'job' });
@@ -353,6 +353,8 @@ test('a process whose clock is set forward does not take over a run of its own',
   const { release } = await living.called(2);
   letLeasesEnd();
   expect((await recoverRuns(living.ai)).runs).toEqual([]);
+  const refused = await call(living.agent, ['three'], { sessionId: 'job' });
+  expect(refused.output.error?.message).toContain('is running in the background');
   release('2');
   expect(texts((await living.settled(output.snapshotId!)).state?.messages)).toEqual(['one', '1', 'two', '2']);
   expect(living.scripted.requests).toHaveLength(2);

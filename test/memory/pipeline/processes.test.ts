@@ -74,7 +74,9 @@ test('memory once: eight processes that ingest the same session five times each,
 });
 
 test('memory once: the model is asked once more for each of the workers that are killed while it answers', async () => {
-  const workers = await Promise.all(Array.from({ length: scale(4, 8) }, (_, i) => start(SEED + i, 'learn one, slowly')));
+  const workers = await Promise.all(
+    Array.from({ length: scale(4, 8) }, (_, i) => start(SEED + i, 'learn one, slowly')),
+  );
   const ends = await Promise.all(
     workers.map(async (worker) => {
       const said = await wordOf(worker);

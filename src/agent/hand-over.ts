@@ -1,8 +1,8 @@
 import type { Registry } from 'genkit/registry';
-import { checkOptions, isTimerMs } from '../../store/check-options.ts';
-import { withinTime } from '../../store/parts/within-time.ts';
-import { registryOf } from '../registry.ts';
-import type { GenkitOrRegistry } from '../types.ts';
+import { checkOptions, isTimerMs } from '../store/check-options.ts';
+import { withinTime } from '../store/parts/within-time.ts';
+import { registryOf } from './registry.ts';
+import type { GenkitOrRegistry } from './types.ts';
 
 /** The end of a background run of this process. */
 export interface EndingRun {
