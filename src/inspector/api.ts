@@ -137,8 +137,8 @@ export interface InspectorInfo {
   capabilities: StoreCapabilities;
   /** Names of the agents for `fork`. */
   agents: string[];
-  /** Whether there are memories to show. */
-  hasMemory: boolean;
+  /** Describes the store of the memories for people. Omitted: there are no memories to show. */
+  memoryStore?: string;
   /** Whether all writes are refused. */
   readOnly: boolean;
   /** Whether requests may choose a `tenant`. */

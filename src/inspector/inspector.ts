@@ -174,7 +174,7 @@ class InspectorServer {
       store: storeName,
       capabilities: capabilitiesOf(store),
       agents: [...(await agentsOf(agents)).keys()],
-      hasMemory: memory !== undefined,
+      memoryStore: memory?.store.constructor.name,
       readOnly,
       hasTenants: typeof context === 'function',
       pollIntervalMs: this.#pauseMs,

@@ -46,7 +46,7 @@ describe('inspect', () => {
     expect(address).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]{43}$/);
     const start = await visitor.get('start', {});
     expect(start.items).toMatchObject([{ sessionId: 's', leafId: 'a' }]);
-    expect(start.info).toMatchObject({ store: `file:${folder}`, readOnly: true, hasMemory: false, agents: [] });
+    expect(start.info).toMatchObject({ store: `file:${folder}`, readOnly: true, agents: [] });
     // An open event stream does not keep it alive.
     const live = visitor.raw('api/live').catch(() => {});
     await visitor.get('sessions', {});
@@ -77,7 +77,7 @@ describe('inspect', () => {
         `${app}#memory`,
       );
       const { info } = await visitor.get('start', {});
-      expect(info).toMatchObject({ agents: ['echo'], hasMemory: true, readOnly: false });
+      expect(info).toMatchObject({ agents: ['echo'], memoryStore: 'InMemoryMemoryStore', readOnly: false });
       const scope = { scope: 'app', appName: 'shop' } as const;
       expect((await visitor.get('memory/search', { scope, query: 'tea' })).memories).toEqual([]);
       const { snapshotId } = await visitor.post('fork', { agent: 'echo', text: 'hello' });

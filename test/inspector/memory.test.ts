@@ -36,7 +36,7 @@ describe('with the manager of an application', () => {
     const source = { id: 'trip', sessionId: 'trip', snapshotId: 'a' };
     await memory.ingest({ scope: ada, source, messages, wait: true });
     const visitor = await visit({ store: sessions, memory });
-    expect((await visitor.get('start', {})).info.hasMemory).toBe(true);
+    expect((await visitor.get('start', {})).info.memoryStore).toBe('InMemoryMemoryStore');
     expect((await visitor.get('memory/scopes', {})).items).toEqual([scope]);
     const { items } = await visitor.get('memory/list', { scope });
     expect(items).toMatchObject([{ text: 'The user prefers a window seat.' }]);
@@ -179,7 +179,7 @@ describe('with a manager that learns nothing, over a store', () => {
 describe('without a manager', () => {
   it('no memories are shown', async () => {
     const visitor = await visit({});
-    expect((await visitor.get('start', {})).info.hasMemory).toBe(false);
+    expect((await visitor.get('start', {})).info.memoryStore).toBeUndefined();
     await expect(visitor.get('memory/scopes', {})).rejects.toThrow('The inspector has no memories');
   });
 

@@ -1,5 +1,6 @@
 /** The page hides no data of the store, and says which data is unknown. */
-import { InMemorySessionStore } from 'genkitx-agents';
+import { genkit, InMemorySessionStore } from 'genkitx-agents';
+import { InMemoryMemoryStore, memoryManager } from 'genkitx-agents/memory';
 import { expect, it } from 'vitest';
 import { message, saveTurns, turn } from '../../inspector/support/sessions.ts';
 import { describeInspector } from './setting.ts';
@@ -101,6 +102,18 @@ describeInspector('what is read', (setting) => {
     expect(owned.toSorted()).toEqual(ids.toSorted());
     await inspector.view('Runs').click();
     await title('Background runs');
+  });
+
+  it('names its store: the session store, or the memory store under Memory', async () => {
+    const memory = memoryManager(genkit(), { store: new InMemoryMemoryStore(), worker: false });
+    const inspector = await setting.open({ store: new InMemorySessionStore(), storeName: 'file:sessions', memory });
+    const header = inspector.page.getByRole('banner');
+    await header.getByText('file:sessions').waitFor();
+    await inspector.view('Memory').click();
+    await header.getByText('InMemoryMemoryStore').waitFor();
+    expect(await header.getByText('file:sessions').count()).toBe(0);
+    await inspector.view('Runs').click();
+    await header.getByText('file:sessions').waitFor();
   });
 
   it('is visible at 390 px: the tab in the address, and the turn below the buttons', async () => {

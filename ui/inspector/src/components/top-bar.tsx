@@ -2,14 +2,14 @@ import { useState, type FormEvent } from 'react';
 import { hrefOf } from '../logic/place.ts';
 import { usePage } from '../page.ts';
 
-/** Links to the views, the tenant, and the name of the store. */
+/** Links to the views, the tenant, and the name of the store whose data is shown. */
 export function TopBar() {
   const { info, place, href } = usePage();
   const [view] = place.path;
   const links = [
     ['sessions', 'Sessions', view === 'sessions' || view === '' || view === 'session'],
     ['runs', 'Runs', view === 'runs'],
-    ...(info.hasMemory ? [['memory', 'Memory', view === 'memory'] as const] : []),
+    ...(info.memoryStore !== undefined ? [['memory', 'Memory', view === 'memory'] as const] : []),
   ] as const;
   return (
     <header className="top">
@@ -23,7 +23,7 @@ export function TopBar() {
       {info.hasTenants && <TenantField />}
       {info.readOnly && <span className="badge">Read-only</span>}
       <span className="store" title={`genkitx-agents ${info.version}`}>
-        {info.store}
+        {(view === 'memory' && info.memoryStore) || info.store}
       </span>
     </header>
   );
