@@ -460,9 +460,10 @@ export interface SourceView {
 
 /**
  * The events to send. `GET api/live` with these parameters answers with server-sent events; see {@link LiveEvents} for their names and JSON
- * data. It polls the store: the session `sessionId`, or without it the 100 sessions written last. Each poll takes one request of the store.
+ * data. It polls the store: the session `sessionId`, or without it the 100 sessions written last, for a list with these conditions. Each
+ * poll takes one request of the store.
  */
-export interface LiveQuery extends TenantQuery {
+export interface LiveQuery extends Omit<SessionsQuery, 'limit' | 'cursor'> {
   /** Polls this session. Default: the list. */
   sessionId?: string;
   /** The latest leaf that the page knows. Default: none, so the first event has the current leaf. */
@@ -475,8 +476,8 @@ export interface LiveQuery extends TenantQuery {
 
 /** The events of `api/live`, by name. */
 export interface LiveEvents {
-  /** Sessions that were written, in no order. They replace the lines of the same ids. */
-  sessions: { items: SessionRow[] };
+  /** The ids of all sessions that were written, and the lines of those that meet the conditions. The others leave the list. */
+  sessions: { items: SessionRow[]; written: string[] };
   /** New or changed snapshots, parents first. They replace the nodes of the same ids. */
   nodes: { nodes: TreeNode[] };
   /** With `follow`: the latest leaf. `messagesFrom` is the number of messages in common with the leaf of the poll before. */

@@ -142,6 +142,22 @@ describe('the list', () => {
     expect((await listener.next('failure')).error.message).toContain('closed');
   });
 
+  it('with conditions shows sessions that meet them now, and names those that were written', async () => {
+    await saveTurns(store, 'a', 1);
+    await saveTurns(store, 'b', 1);
+    const listener = listen({ status: 'completed', search: 'A' });
+    expect(await listener.next('sessions')).toMatchObject({ items: [{ sessionId: 'a' }], written: ['b', 'a'] });
+    const saveA = (id: string, parentId: string, status: 'failed' | 'completed') =>
+      store.saveSnapshot(id, () => turn('a', { parentId, status }));
+    await saveA('a2', 'a-00000', 'failed');
+    expect(await listener.next('sessions')).toEqual({ items: [], written: ['a'] });
+    await saveA('a3', 'a2', 'completed');
+    expect(await listener.next('sessions')).toMatchObject({
+      items: [{ sessionId: 'a', status: 'completed' }],
+      written: ['a'],
+    });
+  });
+
   it('ends when the inspector is closed', async () => {
     const listener = listen({});
     await looked('listSessions', 2);

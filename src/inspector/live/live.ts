@@ -2,7 +2,7 @@ import type { LiveEvents } from '../api.ts';
 import { failureOf } from '../http/answers.ts';
 import { eventStream } from '../http/event-stream.ts';
 import type { Params } from '../http/params.ts';
-import { rowsOf } from '../read/sessions.ts';
+import { conditionsOf, rowsOf } from '../read/sessions.ts';
 import type { Source } from '../source.ts';
 import { SessionWatch } from './session-watch.ts';
 
@@ -19,7 +19,7 @@ export function answerLive(
   { pauseMs, signal }: { pauseMs: number; signal: AbortSignal },
 ): Response {
   const sessionId = params.text('sessionId');
-  const poll = sessionId === undefined ? pollList(source) : pollSession(source, params, sessionId);
+  const poll = sessionId === undefined ? pollList(source, params) : pollSession(source, params, sessionId);
   return eventStream(
     async (send) => {
       try {
@@ -42,8 +42,9 @@ function pollSession(source: Source, params: Params, sessionId: string): Poll {
 /** How many sessions one poll of the list reads. */
 const NEWEST = 100;
 
-function pollList(source: Source): Poll {
+function pollList(source: Source, params: Params): Poll {
   const store = source.having('list');
+  const matches = conditionsOf(params) ?? (() => true);
   let known: ReadonlyMap<string, string> = new Map();
   return async (send) => {
     const { items } = await store.listSessions({ ...source.caller, limit: NEWEST });
@@ -52,6 +53,8 @@ function pollList(source: Source): Poll {
     // The first poll sends all: the page read its list earlier, and may lack later saves.
     const changed = rows.filter(({ sessionId }) => known.get(sessionId) !== texts.get(sessionId));
     known = texts;
-    if (changed.length > 0) send('sessions', { items: changed });
+    if (changed.length > 0) {
+      send('sessions', { items: changed.filter(matches), written: changed.map(({ sessionId }) => sessionId) });
+    }
   };
 }

@@ -50,7 +50,7 @@ export async function readStart(source: Source, params: Params, info: InspectorS
 }
 
 /** All conditions as one; `undefined` without any. */
-function conditionsOf(params: Params): ((row: SessionRow) => boolean) | undefined {
+export function conditionsOf(params: Params): ((row: SessionRow) => boolean) | undefined {
   const words = params.text('search')?.toLowerCase().split(/\s+/).filter(Boolean);
   const status = params.oneOf('status', ...SNAPSHOT_STATUSES);
   const [agent, since, until] = [params.text('agent'), params.time('since'), params.time('until')];

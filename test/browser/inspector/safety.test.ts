@@ -287,6 +287,28 @@ describeInspector('safety', (setting) => {
     expect(inspector.complaints).toEqual([]);
   });
 
+  it('a filtered list is live: sessions come and go with the conditions that they meet', async () => {
+    const store = new InMemorySessionStore();
+    await saveTurns(store, 'trip', 1);
+    await saveTurns(store, 'tour', 1);
+    const inspector = await setting.open({ store, pollIntervalMs: 100 }, { place: '#/sessions?status=completed' });
+    const { page } = inspector;
+    await inspector.session('trip').waitFor();
+    await inspector.session('tour').waitFor();
+    await store.saveSnapshot('f', () => turn('trip', { parentId: 'trip-00000', status: 'failed' }));
+    await inspector.session('trip').waitFor({ state: 'detached' });
+    expect(await inspector.session('tour').count()).toBe(1);
+    await store.saveSnapshot('g', () => turn('trip', { parentId: 'f' }));
+    await inspector.session('trip').waitFor();
+    await page.getByLabel('Search sessions').fill('tour');
+    await inspector.session('trip').waitFor({ state: 'detached' });
+    await store.saveSnapshot('h', () => turn('trip', { parentId: 'g' }));
+    await saveTurns(store, 'tour-2', 1);
+    await inspector.session('tour-2').waitFor();
+    expect(await inspector.session('trip').count()).toBe(0);
+    expect(inspector.complaints).toEqual([]);
+  });
+
   it('any number of pages can be open: a page in the background has no connection, and catches up when it is visible again', async () => {
     const store = new InMemorySessionStore();
     await saveTurns(store, 'first', 2);

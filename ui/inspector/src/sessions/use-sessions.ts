@@ -2,13 +2,13 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type {
   InspectorError,
   InspectorStart,
+  LiveEvents,
   SessionRow,
   SessionsPage,
   SessionsQuery,
 } from '../../../../src/inspector/api.ts';
 import { listen } from '../api/live.ts';
 import { factsOf, read } from '../api/requests.ts';
-import { hasConditions } from './sessions-query.ts';
 
 export interface Sessions {
   lines: readonly SessionRow[];
@@ -59,14 +59,14 @@ export function useSessions(query: SessionsQuery, first: InspectorStart | undefi
     return () => stop.abort();
   }, [load]);
 
-  const isFiltered = hasConditions(asks);
-  useEffect(
-    () =>
-      listen(() => ({ tenant: asks.tenant }), {
-        sessions: ({ items }) => setKnown((before) => before && withLines(before, items, isFiltered)),
-      }),
-    [asks.tenant, isFiltered],
-  );
+  // Only after the list was read: the first event then has all that was written meanwhile.
+  const isKnown = known !== undefined;
+  useEffect(() => {
+    if (!isKnown) return;
+    return listen(() => asks, {
+      sessions: (event) => setKnown((before) => before && withWritten(before, event)),
+    });
+  }, [asks, isKnown]);
 
   const cursor = known?.nextCursor;
   const more = useCallback(() => {
@@ -75,7 +75,7 @@ export function useSessions(query: SessionsQuery, first: InspectorStart | undefi
 
   return {
     lines: known?.lines ?? [],
-    isLoading: known === undefined,
+    isLoading: !isKnown,
     hasMore: cursor !== undefined,
     looked: known?.looked ?? 0,
     error: known?.error,
@@ -94,12 +94,8 @@ function withPage(before: Known, { items, looked, nextCursor }: SessionsPage): K
   return { lines: [...before.lines, ...added], looked: before.looked + looked, nextCursor };
 }
 
-/** The sessions written last come first. With conditions, new sessions are not added, because the page can't check the conditions. */
-function withLines(before: Known, items: readonly SessionRow[], isFiltered: boolean): Known {
-  const written = new Map(items.map((item) => [item.sessionId, item]));
-  const shown = before.lines.map((item) => written.get(item.sessionId) ?? item);
-  if (isFiltered) return { ...before, lines: shown };
-  const old = new Set(before.lines.map(({ sessionId }) => sessionId));
-  const added = items.filter(({ sessionId }) => !old.has(sessionId));
-  return { ...before, lines: [...added, ...shown].sort((a, b) => b.updatedAt.localeCompare(a.updatedAt)) };
+/** The sessions written last come first. Those that do not meet the conditions any more go away. */
+function withWritten(before: Known, { items, written }: LiveEvents['sessions']): Known {
+  const others = before.lines.filter(({ sessionId }) => !written.includes(sessionId));
+  return { ...before, lines: [...items, ...others].sort((a, b) => b.updatedAt.localeCompare(a.updatedAt)) };
 }
