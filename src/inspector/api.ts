@@ -448,13 +448,13 @@ export interface MemoryView {
 export interface SourceView {
   /** The source as the memory names it. */
   source: MemorySource;
-  /** The messages of the source. Omitted: they were removed, or the source is not a session. */
+  /** The messages of the source. Omitted: they were removed, their branch is unknown, or the source is not a session. */
   messages?: MessageData[];
   /** Why there are no `messages`. */
   reason?: string;
   /** The snapshot with the messages, which shows them in their conversation. */
   snapshotId?: string;
-  /** The session with the messages. */
+  /** The session with the messages, or, without `messages`, the one that may have them. */
   sessionId?: string;
 }
 

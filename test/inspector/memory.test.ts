@@ -57,6 +57,23 @@ describe('with the manager of an application', () => {
     await expect(visitor.get('memory/source', { scope, id, source: 9 })).rejects.toMatchObject({ httpStatus: 404 });
   });
 
+  it('a memory without its snapshot says so if the store does not choose a branch of the session', async () => {
+    const sessions = new InMemorySessionStore({ rejectBranchingSessions: true });
+    const messages = [message('I always take a window seat.')];
+    for (const id of ['a', 'b']) await sessions.saveSnapshot(id, () => turn('trip', { state: { messages } }));
+    const { memory, scope: ada } = setUp({ replies: [extraction('The user prefers a window seat.')] });
+    const source = { id: 'trip', sessionId: 'trip', snapshotId: 'removed' };
+    await memory.ingest({ scope: ada, source, messages, wait: true });
+    const visitor = await visit({ store: sessions, memory });
+    const { id } = (await visitor.get('memory/list', { scope })).items[0]!;
+    expect(await visitor.get('memory/source', { scope, id, source: 0 })).toMatchObject({
+      reason: expect.stringMatching(/^The branch of these messages is unknown. Session "trip" has 2 leaves/),
+      sessionId: 'trip',
+    });
+    await sessions.close();
+    await expect(visitor.get('memory/source', { scope, id, source: 0 })).rejects.toThrow('closed');
+  });
+
   it('quarantined texts are decided, and dead letters are tried again', async () => {
     const { memory, scope: ada, model } = setUp({ worker: false, replies: [extraction('The user likes tea.')] });
     await memory.ingest({

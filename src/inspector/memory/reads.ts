@@ -1,3 +1,4 @@
+import { statusOf } from '../../agent/runtime-error.ts';
 import { notFound, quote } from '../../errors.ts';
 import type { PageOptions } from '../../store/contract.ts';
 import type {
@@ -10,6 +11,7 @@ import type {
   QuarantinedText,
   SourceView,
 } from '../api.ts';
+import { failureOf } from '../http/answers.ts';
 import type { Params } from '../http/params.ts';
 import type { Source } from '../source.ts';
 import { managerOf, managerScope, mustGetMemory, scopeIn } from './scope.ts';
@@ -59,9 +61,17 @@ export async function readSource(source: Source, params: Params): Promise<Source
   if (from === undefined || to === undefined || (snapshotId ?? sessionId) === undefined) {
     return { source: found, reason: 'The source has no messages of a session.' };
   }
-  const snapshot =
-    (snapshotId === undefined ? undefined : await source.read({ snapshotId })) ??
-    (sessionId === undefined ? undefined : await source.read({ sessionId }));
+  let snapshot = snapshotId === undefined ? undefined : await source.read({ snapshotId });
+  if (!snapshot && sessionId !== undefined) {
+    try {
+      snapshot = await source.read({ sessionId });
+    } catch (error) {
+      // A store with rejectBranchingSessions refuses to read the leaf of a session with branches.
+      if (statusOf(error) !== 'FAILED_PRECONDITION') throw error;
+      const reason = `The branch of these messages is unknown. ${failureOf(error).error.message}`;
+      return { source: found, reason, sessionId };
+    }
+  }
   const messages = snapshot?.state?.messages?.slice(from, to) ?? [];
   if (!snapshot || messages.length === 0)
     return { source: found, reason: 'Its messages are not in the store any more.' };

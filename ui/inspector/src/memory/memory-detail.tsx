@@ -123,7 +123,9 @@ function Source({ scope, id, index, source }: SourceProps) {
             <p className="empty">{data.reason}</p>
           )}
           {data.sessionId && (
-            <a href={href(['session', data.sessionId], { snapshot: data.snapshotId })}>Show them in their session</a>
+            <a href={href(['session', data.sessionId], { snapshot: data.snapshotId })}>
+              {data.messages ? 'Show them in their session' : 'Show the session'}
+            </a>
           )}
         </div>
       )}
