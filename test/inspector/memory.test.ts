@@ -1,9 +1,10 @@
 /** Memories: sources, revisions, search, quarantine and dead jobs. */
 import { genkit, InMemorySessionStore } from 'genkitx-agents';
 import { inspector } from 'genkitx-agents/inspector';
-import { InMemoryMemoryStore, memoryManager, type MemoryDraft } from 'genkitx-agents/memory';
+import { InMemoryMemoryStore, memoryManager, type MemoryDraft, type MemorySearchOptions } from 'genkitx-agents/memory';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { MemoryScopeId } from '../../src/inspector/api.ts';
+import { describeReport } from '../../ui/inspector/src/memory/search-report.ts';
 import { extraction, setUp, user } from '../memory/pipeline/support.ts';
 import { open, type Visitor } from './support/open.ts';
 import { message, turn } from './support/sessions.ts';
@@ -190,6 +191,24 @@ describe('with a manager that learns nothing, over a store', () => {
     await expect(visitor.post('memory/remove', { scope, id: 'm', confirm: '' })).rejects.toThrow('confirm');
     await visitor.post('memory/remove', { scope, id: 'm', confirm: 'm' });
     await expect(visitor.get('memory/show', { scope, id: 'm' })).rejects.toMatchObject({ httpStatus: 404 });
+  });
+});
+
+describe('the report about a search', () => {
+  const searched = async (search: MemorySearchOptions, repeat = 0) => {
+    const memory = memoryManager(genkit(), { store: new InMemoryMemoryStore(), worker: false, search });
+    const visitor = await visit({ memory });
+    for (let i = 0; i < repeat; i++) await visitor.get('memory/search', { scope, query: 'tea' });
+    return describeReport((await visitor.get('memory/search', { scope, query: 'tea' })).report);
+  };
+
+  it('names the steps that ran, failed or need an embedder', async () => {
+    expect(await searched({})).toBe('The search by words is complete. There is no embedder, so no search by meaning.');
+    const rewriteQuery = () => Promise.reject(new Error('The model is down.'));
+    expect(await searched({ rewriteQuery })).toBe(
+      'The search by words is complete. There is no embedder, so no search by meaning. The rewriting of the question failed.',
+    );
+    expect(await searched({ cacheSize: 9 }, 1)).toBe('This is the cached result of an equal search.');
   });
 });
 

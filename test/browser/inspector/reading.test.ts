@@ -1,6 +1,6 @@
 /** The page hides no data of the store, and says which data is unknown. */
 import { genkit, InMemorySessionStore } from 'genkitx-agents';
-import { InMemoryMemoryStore, memoryManager } from 'genkitx-agents/memory';
+import { InMemoryMemoryStore, memoryManager, type MemoryDraft } from 'genkitx-agents/memory';
 import { expect, it } from 'vitest';
 import { message, saveTurns, turn } from '../../inspector/support/sessions.ts';
 import { describeInspector } from './setting.ts';
@@ -114,6 +114,48 @@ describeInspector('what is read', (setting) => {
     expect(await header.getByText('file:sessions').count()).toBe(0);
     await inspector.view('Runs').click();
     await header.getByText('file:sessions').waitFor();
+  });
+
+  it('of a memory has words for its details, its revisions, its sources and the scores of a search', async () => {
+    const store = new InMemoryMemoryStore();
+    const scope = { scope: 'user', appName: 'default', userId: 'ana' } as const;
+    const at = '2026-01-01T00:00:00.000Z';
+    const put = async (text: string, more: Partial<MemoryDraft> = {}) => {
+      const read = { sessionId: 'trip', from: 0, to: 1, statement: text, sha256: 'x', at };
+      const source = { id: 'chat-1', type: 'explicit', trust: 0.9, ...read } as const;
+      const rest = { kind: 'declarative', topics: [], importance: 0.5, confidence: 0.5, validFrom: at } as const;
+      await store.commit(scope, [{ op: 'put', memory: { id: 'home', text, sources: [source], ...rest, ...more } }]);
+    };
+    await put('Ana lives in Bonn.');
+    await put('Ana lives in Rome.');
+    await put('Ana lives in Rome.', { validTo: at, supersededBy: 'other' });
+    const memory = memoryManager(genkit(), { store, worker: false });
+    const sessions = new InMemorySessionStore({ rejectBranchingSessions: true });
+    for (const id of ['a', 'b']) await sessions.saveSnapshot(id, () => turn('trip', {}));
+    const inspector = await setting.open({ store: sessions, memory }, { place: '#/memory?all=yes&id=home' });
+    const { page } = inspector;
+    const shown = page.getByRole('region', { name: 'Memory', exact: true });
+    await shown.getByRole('heading', { name: 'Details' }).waitFor();
+    const changes = shown.getByRole('listitem').filter({ hasText: 'Revision' }).getByRole('paragraph');
+    expect(await changes.allTextContents()).toEqual([
+      `valid to "${at}"`,
+      'replaced by "other"',
+      'text "Ana lives in Bonn." "Ana lives in Rome."',
+      'sources ["Ana lives in Bonn."] ["Ana lives in Rome."]',
+      'Ana lives in Bonn.',
+    ]);
+    await shown.getByText('trust 90 % · source chat-1').waitFor();
+    await inspector.button('Show the messages').click();
+    await shown.getByText('The branch of these messages is unknown. Session "trip" has 2 leaves').waitFor();
+    await shown.getByRole('link', { name: 'Show the session' }).waitFor();
+    await put('Ana lives in Rome.');
+    await page.getByLabel('Search memories').fill('Where does Ana live?');
+    await page.getByText('The search by words is complete. There is no embedder, so no search by meaning.').waitFor();
+    await page.getByTitle(/^score \d\.\d\d · by words \d\.\d\d · relevance .* · confidence \d\.\d\d$/).waitFor();
+    await inspector.tab('Quarantine').click();
+    await page.getByText('No text of this scope waits for a decision.').waitFor();
+    await inspector.tab('Dead letters').click();
+    await page.getByText('No dead letters.').waitFor();
   });
 
   it('is visible at 390 px: the tab in the address, and the turn below the buttons', async () => {

@@ -168,7 +168,7 @@ describeInspector('safety', (setting) => {
     await inspector.tab('Quarantine').click();
     await page.getByRole('button', { name: 'Discard…' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click();
-    await page.getByText('No text waits for a decision.').waitFor();
+    await page.getByText('No text of this scope waits for a decision.').waitFor();
     // The removal of the missing memory.
     expect(inspector.complaints).toEqual([expect.stringContaining('404')]);
 
@@ -231,7 +231,7 @@ describeInspector('safety', (setting) => {
     await cards.getByRole('button', { name: 'Discard…' }).click();
     await page.getByRole('dialog').getByText('This can’t be undone.').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click();
-    await page.getByText('No dead jobs.').waitFor();
+    await page.getByText('No dead letters in this scope. Other scopes may have some').waitFor();
     expect(await memory.jobs.list({ state: 'dead', scope: bo })).toEqual([]);
     await scopes.selectOption({ label: 'All scopes' });
     await count(30);

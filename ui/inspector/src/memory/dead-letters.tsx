@@ -24,7 +24,12 @@ export function DeadLetters({ scope }: { scope: MemoryScopeId | undefined }) {
   const [refusal, setRefusal] = useState<InspectorError>();
   if (error) return <Failure facts={error} onRetry={again} />;
   if (!data) return <p className="loading">Loading…</p>;
-  if (data.items.length === 0) return <p className="empty">No dead jobs.</p>;
+  if (data.items.length === 0)
+    return (
+      <p className="empty">
+        {scope ? 'No dead letters in this scope. Other scopes may have some: choose “All scopes”.' : 'No dead letters.'}
+      </p>
+    );
   const replay = async (jobId: string) => {
     try {
       await write('memory/replay', { jobId, tenant });
@@ -44,7 +49,8 @@ export function DeadLetters({ scope }: { scope: MemoryScopeId | undefined }) {
         <li key={id}>
           <p className="said">{why ?? 'The reason is unknown.'}</p>
           <small>
-            Dead after {counted(attempts, 'attempt')} · {nameOfScope(of)} · {time(createdAt)} · <code>{sourceId}</code>
+            Dead after {counted(attempts, 'attempt')} · {nameOfScope(of)} · {time(createdAt)} · source{' '}
+            <code>{sourceId}</code>
           </small>
           <Guard of={id}>
             <Contents input={input} />

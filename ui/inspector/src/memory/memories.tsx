@@ -7,6 +7,7 @@ import { useDraft } from '../components/use-draft.ts';
 import { VirtualList } from '../components/virtual-list.tsx';
 import { time } from '../logic/words.ts';
 import { usePage } from '../page.ts';
+import { describeReport } from './search-report.ts';
 
 type Found = MemorySearchResult['memories'][number];
 
@@ -40,11 +41,7 @@ export function Memories({ scope }: { scope: MemoryScopeId }) {
         </label>
       )}
       {error && <Failure facts={error} onRetry={query ? search.again : list.again} />}
-      {report && (
-        <p className="empty">
-          By words: {report.lexical}. By meaning: {report.semantic}.{report.deadlinePassed && ' The deadline passed.'}
-        </p>
-      )}
+      {report && <p className="empty">{describeReport(report)}</p>}
       {!isLoading && lines.length === 0 && !error && (
         <p className="empty">{query ? 'No memory matches.' : 'No memories.'}</p>
       )}
@@ -65,19 +62,20 @@ export function Memories({ scope }: { scope: MemoryScopeId }) {
 
 function MemoryRow({ line: { memory, found } }: { line: Line }) {
   const { text, confidence, topics, updatedAt, validTo } = memory;
+  const facts = found ? scoresOf(found) : [...topics, time(updatedAt)].join(' · ');
   return (
     <>
       <Confidence value={confidence} />
       <b data-ended={validTo !== undefined}>{text}</b>
-      <small>
-        {found
-          ? Object.entries({ score: found.score, ...found.parts })
-              .flatMap(([name, value]) => (value === undefined ? [] : `${name} ${value.toFixed(2)}`))
-              .join(' · ')
-          : [...topics, time(updatedAt)].join(' · ')}
-      </small>
+      <small title={facts}>{facts}</small>
     </>
   );
+}
+
+function scoresOf({ score, parts: { lexical, semantic, ...others } }: Found): string {
+  return Object.entries({ score, 'by words': lexical, 'by meaning': semantic, ...others })
+    .flatMap(([name, value]) => (value === undefined ? [] : `${name} ${value.toFixed(2)}`))
+    .join(' · ');
 }
 
 /** The confidence of a memory, as a ring. */
@@ -85,7 +83,8 @@ export function Confidence({ value }: { value: number }) {
   const percent = Math.round(value * 100);
   const round = 2 * Math.PI * 9;
   return (
-    <svg className="confidence" viewBox="0 0 24 24" role="img" aria-label={`Confidence ${percent} %`}>
+    <svg className="confidence" viewBox="0 0 24 24" role="img">
+      <title>{`Confidence ${percent} %`}</title>
       <circle cx="12" cy="12" r="9" />
       <circle cx="12" cy="12" r="9" className="sure" strokeDasharray={`${value * round} ${round}`} />
     </svg>

@@ -14,7 +14,7 @@ import { Confidence } from './memories.tsx';
 /** The most sources and revisions that are shown. */
 const SHOWN = 10;
 
-/** A memory with its sources, its facts and its revisions. */
+/** A memory with its sources, its details and its revisions. */
 export function MemoryDetail({ scope, onRemoved }: { scope: MemoryScopeId; onRemoved: () => void }) {
   const { info, place, tenant, href } = usePage();
   const { id } = place.query;
@@ -32,7 +32,7 @@ export function MemoryDetail({ scope, onRemoved }: { scope: MemoryScopeId; onRem
     }
     onRemoved();
   };
-  const facts: (readonly [name: string, value: ReactNode])[] = [
+  const details: (readonly [name: string, value: ReactNode])[] = [
     ['Confidence', `${Math.round(memory.confidence * 100)} %`],
     ['Importance', `${Math.round(memory.importance * 100)} %`],
     ['Kind', memory.kind === 'procedural' ? 'a procedure' : 'a fact'],
@@ -71,9 +71,9 @@ export function MemoryDetail({ scope, onRemoved }: { scope: MemoryScopeId; onRem
         ))}
       </ul>
       {memory.sources.length > SHOWN && <p className="empty">And {memory.sources.length - SHOWN} more.</p>}
-      <h3>Facts</h3>
+      <h3>Details</h3>
       <dl className="fact-list">
-        {facts.map(([name, value]) => (
+        {details.map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>
             <dd>{value}</dd>
@@ -107,7 +107,8 @@ function Source({ scope, id, index, source }: SourceProps) {
     <li>
       <p>“{source.statement}”</p>
       <small>
-        {TYPES[source.type]} · {time(source.at)} · trust {Math.round(source.trust * 100)} % · <code>{source.id}</code>
+        {TYPES[source.type]} · {time(source.at)} · trust {Math.round(source.trust * 100)} % · source{' '}
+        <code>{source.id}</code>
       </small>
       {source.from !== undefined && (
         <button type="button" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
@@ -136,6 +137,14 @@ function Source({ scope, id, index, source }: SourceProps) {
 /** Members that are not shown as changes. */
 const HIDDEN: ReadonlySet<string> = new Set(['revision', 'updatedAt', 'createdAt', 'scope', 'id', 'lastUsedAt']);
 
+/** Names of members that are not words. */
+const NAMES: Readonly<Record<string, string>> = {
+  validFrom: 'valid from',
+  validTo: 'valid to',
+  supersededBy: 'replaced by',
+  expiresAt: 'expires',
+};
+
 function Revisions({ revisions }: { revisions: readonly Memory[] }) {
   if (revisions.length < 2) return undefined;
   return (
@@ -154,7 +163,7 @@ function Revisions({ revisions }: { revisions: readonly Memory[] }) {
               {before ? (
                 changedMembers(before, revision).map((name) => (
                   <p key={name}>
-                    {name} <Change before={before[name]} after={revision[name]} />
+                    {NAMES[name] ?? name} <Change before={valueOf(before, name)} after={valueOf(revision, name)} />
                   </p>
                 ))
               ) : (
@@ -165,6 +174,11 @@ function Revisions({ revisions }: { revisions: readonly Memory[] }) {
       </ol>
     </>
   );
+}
+
+/** A member as people read it: of its sources only what they said. */
+function valueOf(memory: Memory, name: string): unknown {
+  return name === 'sources' ? memory.sources.map(({ statement }) => statement) : memory[name];
 }
 
 function changedMembers(before: Memory, after: Memory): string[] {

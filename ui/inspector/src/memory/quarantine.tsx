@@ -43,7 +43,7 @@ export function Quarantine({ scope }: { scope: MemoryScopeId }) {
           {outcome}
         </p>
       )}
-      {data.items.length === 0 && <p className="empty">No text waits for a decision.</p>}
+      {data.items.length === 0 && <p className="empty">No text of this scope waits for a decision.</p>}
       <ul className="cards">
         {data.items.slice(0, shown).map(({ id, kind, reason, text, data: more, sourceId, at }) => (
           <li key={id}>
@@ -52,7 +52,7 @@ export function Quarantine({ scope }: { scope: MemoryScopeId }) {
             <p className="why">{reason}</p>
             <small>
               {kind === 'message' ? 'A message that was not learned from' : 'A memory that was not kept'} · {time(at)} ·{' '}
-              <code>{sourceId}</code>
+              source <code>{sourceId}</code>
             </small>
             {!info.readOnly && (
               <p className="choices">
