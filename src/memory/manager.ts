@@ -65,6 +65,7 @@ import type {
   MemoryPrunePolicy,
   QuarantinedText,
 } from './types.ts';
+import { holdsAt } from '../store/memory/version.ts';
 import { withinTime } from '../store/parts/within-time.ts';
 
 /** The number of known memories with which a text is compared. */
@@ -108,6 +109,7 @@ export class MemoryManager {
     return this.#worker.track(ingesting());
   };
   readonly #jobs: ManagedJobs;
+  readonly #attached: Attachment[] = [];
   readonly #uses = new LruCache<Map<string, string>>(MOST_USED_SCOPES);
   #refused = 0;
 
@@ -241,7 +243,9 @@ export class MemoryManager {
     const { id, options: tenant } = checkCall('list', options, checks);
     const { includeInvalid = false, limit = 100, cursor } = options;
     const page = await this.store.query(id, { ...tenant, filter: { includeInvalid }, k: limit, cursor });
-    return { ...page, items: page.items.map(({ memory }) => memory) };
+    // The store has its own clock.
+    const memories = page.items.map(({ memory }) => memory);
+    return { ...page, items: memories.filter((one) => includeInvalid || holdsAt(one, this.#pipeline.now())) };
   }
 
   /**
@@ -564,6 +568,7 @@ export class MemoryManager {
    */
   async close(): Promise<void> {
     for (const holder of [this.#pipeline.ai.registry, this]) managedJobsOf(holder).delete(this.#jobs);
+    for (const attached of this.#attached) attached.close();
     await withinTime('The memory worker', CLOSE_MS, undefined, () => this.#worker.close()).catch(() => {
       logger.warn(
         'The memory manager was closed, but some of its work still runs, because a store or a function does not answer.',
@@ -586,7 +591,9 @@ export class MemoryManager {
       ingest: this.#ingest,
       ...this.#places,
     };
-    return new Attachment(this, parts, options);
+    const attached = new Attachment(this, parts, options);
+    this.#attached.push(attached);
+    return attached;
   }
 
   #scopeIds(context: ActionContext | undefined, unreadable?: UnreadableItems): AsyncGenerator<MemoryScopeId> {

@@ -273,7 +273,7 @@ export interface MemoryManagerOptions {
   limits?: MemoryLimits;
   /** Called with each report. Its errors are logged. Default: a full queue and dead jobs are logged. */
   onReport?: (report: MemoryReport) => void;
-  /** The time in ms since 1970. Default: the clock of this process. */
+  /** The time in ms since 1970. Default: the clock of this process, by which it is also decided whether a session is idle. */
   now?: () => number;
   /** A random number, at least 0 and below 1, to spread repeated attempts. Default: `Math.random`. */
   random?: () => number;
@@ -333,7 +333,8 @@ export interface IngestResult {
    *   and is not remembered.
    * - `known`: there is nothing to do. Everything was read before or is in the queue; the session no longer exists; `isSuccess` returned
    *   false; the context of `endSession` names no user; or `onSessionEnd` of the manager or `learn` of `attach` is false.
-   * - `failed` (only with `wait`): an attempt failed. Unless the job is dead, it is tried again.
+   * - `failed` (only with `wait`): an attempt failed. Unless the job is dead, it is tried again. Also if there is nothing to do but messages
+   *   of a dead job: `jobIds` is empty then.
    * - `full`: the queue refused at least one job. Call again later.
    * - `refused`: the scope's consent is off, or the consent was withdrawn, the scope erased or the source forgotten while the job ran.
    */

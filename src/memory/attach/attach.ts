@@ -146,6 +146,11 @@ export class Attachment implements AttachedMemory {
     });
   }
 
+  /** Stops waiting for sessions to be idle. @internal */
+  close(): void {
+    this.#triggers.close();
+  }
+
   /** @internal */
   afterTurn({ sessionId, context, snapshotId, messages, isOwn, store }: EndedTurn): Promise<void> | undefined {
     try {

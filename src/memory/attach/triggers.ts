@@ -81,6 +81,11 @@ export class Triggers {
     return tracked;
   }
 
+  /** Stops tracking all sessions. */
+  close(): void {
+    for (const key of this.#tracked.keys()) this.stop(key);
+  }
+
   /** If `read` is given (a session that was read already), the ingest begins before this method returns, so `settled` waits for it. */
   async #learn(sessionId: string, later: ReadSession, read?: SessionToLearn): Promise<void> {
     const ingest = async () => {

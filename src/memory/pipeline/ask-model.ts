@@ -1,6 +1,6 @@
 import { GenkitError, type Part, type z } from 'genkit';
 import { withinTime } from '../../store/parts/within-time.ts';
-import { nullsRemover } from './nulls.ts';
+import { answerFitter, isCut } from './fit-answer.ts';
 import type { Pipeline } from './pipeline.ts';
 
 /** A model that answers with JSON before a timeout. */
@@ -44,7 +44,7 @@ export function modelAsker({ ai, model, limits }: Pipeline, signal?: AbortSignal
           system: `${system}\n\n${DATA_RULE}`,
           prompt: [...parts, ...repair],
           output: { schema },
-          use: [nullsRemover(schema)],
+          use: [answerFitter(schema)],
           abortSignal,
         }),
       );
@@ -59,15 +59,19 @@ export function modelAsker({ ai, model, limits }: Pipeline, signal?: AbortSignal
   };
 }
 
+const CUT = 'it is cut off. Answer with fewer or shorter texts.';
+
 /** Returns the answer, or a description of its fault. */
 async function answered<S extends z.ZodTypeAny>(
-  response: Promise<{ readonly output: unknown }>,
+  response: Promise<{ readonly output: unknown; readonly text: string; readonly finishReason?: string }>,
   schema: S,
   fault: (answer: z.output<S>) => string | undefined,
 ): Promise<{ value?: z.output<S>; wrong?: string }> {
   let output: unknown;
   try {
-    ({ output } = await response);
+    const answer = await response;
+    if (answer.finishReason === 'length' || isCut(answer.text)) return { wrong: CUT };
+    output = answer.output;
   } catch (error) {
     const wrong = misfit(error);
     if (wrong === undefined) throw error;
@@ -110,5 +114,10 @@ export async function vectorsOf(
   const answers = await withinTime('The embedder', limits.timeoutMs, signal, () =>
     ai.embedMany({ ...called, content: [...texts] }),
   );
+  if (answers.length !== texts.length)
+    throw new GenkitError({
+      status: 'INTERNAL',
+      message: `The embedder returned ${answers.length} vectors for ${texts.length} texts.`,
+    });
   return answers.map(({ embedding }) => embedding);
 }

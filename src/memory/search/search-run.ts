@@ -1,5 +1,5 @@
 import { setImmediate as nextMacrotask } from 'node:timers/promises';
-import { describeThrown } from '../../errors.ts';
+import { errorMessage } from '../../errors.ts';
 import { freeze } from '../../json/immutable.ts';
 import type { Memory, MemoryHit, MemoryScopeId, MemoryStore, MemoryStoreOptions } from '../../store/memory/contract.ts';
 import { holdsAt } from '../../store/memory/version.ts';
@@ -112,7 +112,7 @@ export class SearchRun {
       return answer === LATE ? undefined : answer;
     } catch (error) {
       this.#steps[name] = 'failed';
-      this.#errors.push(`${name}: ${describeThrown(error)}`);
+      this.#errors.push(`${name}: ${errorMessage(error)}`);
       return undefined;
     }
   }

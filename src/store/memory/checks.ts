@@ -181,7 +181,7 @@ function checkVector(given: readonly number[], maxDimensions: number): Float32Ar
     throw invalidArgument(
       maxDimensions === 0
         ? 'This store does not support vectors.'
-        : `A vector has ${given.length} dimensions; this store takes 1 to ${maxDimensions}.`,
+        : `A vector has ${given.length} dimensions; this store takes 1 to ${maxDimensions}. Set the dimensions of the embedder, for example { outputDimensionality: 768 } in its configuration.`,
     );
   }
   const length = Math.hypot(...given);

@@ -220,6 +220,17 @@ describe('an agent learns', () => {
     expect(await textsOf(memories)).toHaveLength(2);
   });
 
+  test('no more when the manager is closed: nothing is tried and nothing logged', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const warn = vi.spyOn(logger, 'warn');
+    const { memory, memories, chat } = learning({ everyTurns: 100, onIdleMs: 60_000 });
+    await chat().send('I like tea.');
+    await memory.close();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(warn).not.toHaveBeenCalled();
+    expect(await textsOf(memories)).toEqual([]);
+  });
+
   test('when the application says that the session is over, and only from sessions of the caller', async () => {
     const { attached, memories, chat } = learning({ everyTurns: 100 });
     const talk = chat();

@@ -412,6 +412,45 @@ describe('a job that fails', () => {
     expect(items).toMatchObject([{ memory: { sources: [{ from: 0, to: 1 }] } }]);
   });
 
+  test.each([
+    ['that reached the output limit', 'length', extraction('The user must never eat nuts but can eat')],
+    [
+      'without an end, in a text',
+      'stop',
+      '```json\n{"memories": [{"topics": ["USER_PREFERENCES"], "text": "The user can eat {nuts} on',
+    ],
+    [
+      'without an end, after a fact',
+      'stop',
+      '{"memories": [{"text": "The user eats nuts.", "topics": ["USER_PREFERENCES"]}',
+    ],
+  ] as const)('an answer %s is malformed: nothing of it is kept', async (_, finishReason, text) => {
+    const cut = { finishReason, message: { role: 'model' as const, content: [{ text: text as string }] } };
+    const { memory, model, scope, store } = setUp({ replies: [cut, extraction('The user likes {tea}.')] });
+    expect(await memory.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'committed' });
+    expect(JSON.stringify(model.requests[1])).toContain('it is cut off');
+    expect(await textsOf(store)).toEqual(['The user likes {tea}.']);
+  });
+
+  test('an answer is accepted if it is clear what the model means', async () => {
+    const long = `The user likes ${'very '.repeat(500)}much tea.`;
+    const facts = [
+      { text: 'The user prefers a window seat.', topics: 'user_preferences', messages: ['0'], importance: 5 },
+      { text: long, topics: ['USER_PREFERENCES'], messages: 0 },
+    ];
+    const { memory, model, scope, store } = setUp({
+      replies: [JSON.stringify({ memories: facts }), operations({ new: '1', op: 'CREATE' }, { new: 2, op: 'CREATE' })],
+    });
+    expect(await memory.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'committed' });
+    expect(model.requests).toHaveLength(2);
+    const kept = (await store.query(ID)).items.map((hit) => hit.memory).toSorted((a, b) => b.importance - a.importance);
+    expect(kept.map(({ importance, topics }) => [importance, topics])).toEqual([
+      [1, ['USER_PREFERENCES']],
+      [0.5, ['USER_PREFERENCES']],
+    ]);
+    expect(kept[1]!.text).toBe(long.slice(0, 2_000));
+  });
+
   test('an answer that is malformed twice fails the attempt', async () => {
     const { memory, model, scope } = setUp({ replies: ['Sorry!', '{"memories": [{"text": 7}]}'] });
     expect(await memory.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'failed' });

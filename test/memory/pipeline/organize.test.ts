@@ -158,6 +158,31 @@ test('the rolling summary takes the place of the earlier messages', async () => 
   expect(await memory.summary({ scope })).toBe('Ada plans a journey to Rome.');
 });
 
+test('a fact that only repeats the summary gets no second source, so it can be forgotten', async () => {
+  const canary = 'The user collects canaries.';
+  const said = extraction({ text: canary, messages: [0] }, 'The user likes parrots too.');
+  const repeated = JSON.stringify({ ...JSON.parse(said as string), summary: 'The user collects canaries.' });
+  const { memory, model, scope, store } = setUp({ summary: true, otherwise: operations() });
+  model.reply(JSON.stringify({ memories: [JSON.parse(extraction(canary) as string).memories[0]], summary: canary }));
+  await memory.ingest({ scope, source: { id: 'a' }, messages: [user('I collect canaries.')], wait: true });
+  model.reply(repeated, operations({ new: 1, op: 'CREATE' }));
+  await memory.ingest({
+    scope,
+    source: { id: 'b' },
+    messages: [user('Good morning! Parrots are fine too.')],
+    wait: true,
+  });
+  const { items } = await memory.list({ scope });
+  expect(Object.fromEntries(items.map(({ text, sources }) => [text, sources.map(({ id }) => id)]))).toEqual({
+    [canary]: ['a'],
+    'The user likes parrots too.': ['b'],
+  });
+  model.reply(JSON.stringify({ memories: [JSON.parse(extraction(canary) as string).memories[0]] }));
+  await memory.ingest({ scope, source: { id: 'c' }, messages: [user('My canaries sing.')], wait: true });
+  expect((await memory.list({ scope })).items.find(({ text }) => text === canary)?.sources).toHaveLength(2);
+  expect((await textsOf(store)).length).toBe(2);
+});
+
 test('a blank summary does not replace the previous one', async () => {
   const { memory, scope } = setUp({
     summary: true,

@@ -39,6 +39,15 @@ function putOf(i: number) {
 }
 
 describe('list and remove', () => {
+  test('a memory that has expired by the clock of the manager is not listed', async () => {
+    const { memory, scope, clock } = setUp({ model: undefined });
+    const expiresAt = new Date(clock.now + 1000).toISOString();
+    await memory.create({ scope, memory: { text: 'The user is in Rome.', expiresAt } });
+    clock.now = Date.parse(expiresAt) + 1;
+    expect((await memory.list({ scope })).items).toEqual([]);
+    expect((await memory.list({ scope, includeInvalid: true })).items).toHaveLength(1);
+  });
+
   test('list the valid memories, the last changed first, in pages; the others on request', async () => {
     const { memory, scope, clock, store } = await livingIn('Paris', 'Berlin');
     for (const thing of ['tea', 'jazz']) {

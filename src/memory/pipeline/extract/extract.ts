@@ -3,6 +3,7 @@ import type { Json } from '../../../json/value.ts';
 import { beginning, markedLines, messageText } from '../../../session/log/transcript.ts';
 import type { MemoryFact, MemoryTopic } from '../../types.ts';
 import { isBlank } from '../../same-fact.ts';
+import { wordsOf } from '../../search/lexical/words.ts';
 import type { AskModel } from '../ask-model.ts';
 import { dataFault, describeTopics, givenData, schemaTopic } from './topics.ts';
 
@@ -19,17 +20,13 @@ const Extraction = z.object({
   memories: z
     .array(
       z.object({
-        text: z
-          .string()
-          .min(1)
-          .max(2_000)
-          .describe('One fact, in the third person, understandable without the conversation'),
+        text: z.string().min(1).describe('One fact, in the third person, understandable without the conversation'),
         topics: z.array(z.string()).describe('Labels of the topics that it fits'),
         messages: z
           .array(z.number().int())
           .optional()
           .describe("Numbers of the messages that say it; one of the user's must be among them"),
-        importance: z.number().min(0).max(1).optional().describe('1: must never be forgotten; 0: trivial'),
+        importance: z.number().optional().describe('From 0, trivial, to 1, must never be forgotten'),
         explicit: z.boolean().optional().describe('The user asks to remember it'),
         data: z.unknown().optional().describe("In the shape of the topic's schema, if it has one"),
       }),
@@ -81,12 +78,14 @@ export async function extractFacts(
       return undefined;
     },
   });
-  const facts = answer.memories.flatMap(({ topics: labels, data, explicit, ...rest }): MemoryFact[] => {
-    const fitting = labels.filter((label) => topics.some((topic) => topic.label === label));
-    if (fitting.length === 0) return [];
+  const notesOnly = fromNotesOnly(messages, summary);
+  const facts = answer.memories.flatMap(({ topics: labels, data, explicit, importance, ...rest }): MemoryFact[] => {
+    const fitting = labelsOf(topics, labels);
+    if (fitting.length === 0 || notesOnly(rest.text)) return [];
     const shaped = schemaTopic(topics, fitting);
     const shape = shaped && { schemaId: shaped.label, data: givenData(shaped, data) as Json };
-    return [{ ...rest, topics: fitting, isExplicit: explicit, ...shape }];
+    const share = importance === undefined ? undefined : Math.min(1, Math.max(0, importance));
+    return [{ ...rest, topics: fitting, importance: share, isExplicit: explicit, ...shape }];
   });
   const { summary: next = '' } = answer;
   const ignored = answer.memories.length - facts.length;
@@ -149,4 +148,24 @@ export async function withoutPersons(ask: AskModel, texts: readonly string[]): P
     },
   });
   return rewritten;
+}
+
+/** The topics' labels that the model named, in any case of the letters. */
+function labelsOf(topics: readonly MemoryTopic[], named: readonly string[]): string[] {
+  const wanted = new Set(named.map((label) => label.toLowerCase()));
+  return topics.map(({ label }) => label).filter((label) => wanted.has(label.toLowerCase()));
+}
+
+/**
+ * Returns whether a fact only repeats the notes: all its longer words are in the notes, and none in the messages. Such a fact would count as
+ * a second source, and remain when the first is forgotten.
+ */
+function fromNotesOnly(messages: readonly MessageData[], notes: string | undefined): (fact: string) => boolean {
+  if (notes === undefined) return () => false;
+  const texts = messages.flatMap(({ content }) => content.flatMap(({ text }) => text ?? []));
+  const [noted, said] = [new Set(wordsOf(notes)), new Set(wordsOf(texts.join('\n')))];
+  return (fact) => {
+    const words = wordsOf(fact).filter((word) => word.length > 3 && word !== 'user');
+    return words.length > 0 && words.every((word) => noted.has(word) && !said.has(word));
+  };
 }

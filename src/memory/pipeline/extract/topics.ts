@@ -4,7 +4,7 @@ import { invalidArgument } from '../../../errors.ts';
 import { markedLines } from '../../../session/log/transcript.ts';
 import { checkOptions, isListOf, isObject, isText, type OptionCheck } from '../../../store/check-options.ts';
 import type { BuiltInTopic, MemoryExample, MemoryFact, MemoryTopic } from '../../types.ts';
-import { withoutNulls } from '../nulls.ts';
+import { fitAnswer } from '../fit-answer.ts';
 import { toFact } from '../records/check-facts.ts';
 
 const BUILT_IN: Readonly<Record<BuiltInTopic, string>> = {
@@ -114,9 +114,9 @@ export function dataFault(
   return `data of topic ${topic.label} at ${JSON.stringify(issue?.path.join('.') ?? '')}: ${issue?.message ?? 'invalid'}.`;
 }
 
-/** Removes null members that the model sent instead of omitting them. */
+/** The data of a fact, as far as it is clear what the model means. */
 export function givenData({ schema }: MemoryTopic, data: unknown): unknown {
-  return withoutNulls(data ?? undefined, schema!);
+  return fitAnswer(data ?? undefined, schema!);
 }
 
 /** Returns the topic whose schema applies to the data of a fact with these topics. */

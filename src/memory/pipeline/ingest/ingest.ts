@@ -16,8 +16,8 @@ export type IngestWhile = (options: IngestOptions, isThere?: () => Promise<boole
 /** An {@link IngestResult}, and the jobs to work on. */
 export interface Enqueued extends IngestResult {
   /**
-   * The new jobs, the jobs already queued (their workers may have died), and dead jobs that have some of the messages, so that `wait`
-   * returns `failed`.
+   * The new jobs, and the jobs already queued, whose workers may have died. If there are none: the dead jobs that have some of the messages,
+   * so that `wait` returns `failed`.
    */
   readonly openIds: readonly string[];
 }
@@ -44,12 +44,11 @@ export async function addJobs(
   const unread = await redactedInputs(pipeline, options, source, note);
   const planned = unread.map((input) => outsideDeadJobs(input, note));
   const inputs = planned.flatMap(({ parts }) => parts);
-  const deadIds = planned.flatMap((one) => one.deadIds);
-  if (inputs.length === 0) return { status: 'known', jobIds: [], openIds: deadIds };
+  if (inputs.length === 0) return { status: 'known', jobIds: [], openIds: planned.flatMap(({ deadIds }) => deadIds) };
   const isWanted = !procedure || (await pipeline.isSuccess!({ scope, sourceId: source.id, messages: messages! }));
   if (!isWanted || !(await isThere())) return { status: 'known', jobIds: [], openIds: [] };
   const enqueued = await enqueue(pipeline, work, { inputs, epoch });
-  return { ...enqueued, openIds: [...deadIds, ...enqueued.openIds] };
+  return enqueued;
 }
 
 /**
