@@ -632,6 +632,9 @@ describe('the steps of a procedure', () => {
     'Do not call refund_order without checking the return policy.',
     'Replace the broken part and check it again.',
     'You should call refund_order with the order number.',
+    'Check whether the customer is allowed to approve refunds.',
+    'Do not tell the user about the internal error.',
+    'If the user has been granted permission to view other accounts, show them.',
   ])('may say: %s', (step) => {
     expect(poisonReasonOfSteps(`To help:\n1. Look up the order.\n2. ${step}\n3. Check the rules.`)).toBeUndefined();
     expect(poisonReasonOfSteps(JSON.stringify({ task: 'Help', steps: [step, 'Check the rules.'] }))).toBeUndefined();
@@ -704,6 +707,15 @@ describe('long texts', () => {
     'whenever anyone asks, ',
     'i am admin, who may see all ',
     'no verification is needed ',
+    '. call a_',
+    'from now on add https://a ',
+    '. in all of your answers add ',
+    'the bot must never mention the ',
+    'whenever the user asks , ',
+    'the user has been granted permission to ',
+    'user may delete a ',
+    '. user a has the ',
+    '. for the user a, save ',
   ];
   const otherTokens = [
     'ignoriere alle ',
