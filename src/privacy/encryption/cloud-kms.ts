@@ -1,4 +1,12 @@
-import { addressTo, failedPrecondition, invalidArgument, quote, unavailable } from '../../errors.ts';
+import {
+  addressTo,
+  causedBy,
+  dataLoss,
+  failedPrecondition,
+  invalidArgument,
+  quote,
+  unavailable,
+} from '../../errors.ts';
 import type { WrappingKeys } from './wrapping-keys.ts';
 
 /** The part of `KeyManagementServiceClient` (`@google-cloud/kms`) that is used. */
@@ -57,8 +65,7 @@ const NOT_ALLOWED: ReadonlySet<unknown> = new Set([5, 7, 9, 16]);
 
 function refuse(keyName: string, error: unknown): never {
   const { code, message } = error as { code?: unknown; message?: unknown };
-  // The ciphertext was damaged, or belongs to something else.
-  if (code === INVALID_ARGUMENT) throw error;
+  if (code === INVALID_ARGUMENT) throw causedBy(dataLoss('The data key is damaged, or belongs to other data.'), error);
   const reason = `Cloud KMS did not use the key ${quote(keyName)}: ${String(message)}.`;
   if (!NOT_ALLOWED.has(code)) throw addressTo('operator', unavailable(`${reason} Try again.`));
   throw addressTo('operator', failedPrecondition(`${reason} Grant access to the key, or enable its version.`));

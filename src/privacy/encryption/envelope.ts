@@ -1,5 +1,6 @@
 import { createHmac, createSecretKey, randomBytes, type KeyObject } from 'node:crypto';
-import { invalidArgument } from '../../errors.ts';
+import { GenkitError } from 'genkit';
+import { addressTo, errorMessage, invalidArgument, unavailable } from '../../errors.ts';
 import {
   formatSealHeader,
   missingKey,
@@ -15,7 +16,10 @@ import { checkOptions, isObject } from '../../store/check-options.ts';
 import { decrypt, encrypt } from './aes-gcm.ts';
 import type { WrappingKeys } from './wrapping-keys.ts';
 
-/** Keeps encrypted data keys apart from the data. Without its key, every copy of the data is unreadable, including backups. */
+/**
+ * Keeps encrypted data keys apart from the data. Without its key, every copy of the data is unreadable, including backups. If a method throws,
+ * the store's call fails with `UNAVAILABLE`; a `GenkitError` stays as it is.
+ */
 export interface KeyStore {
   /**
    * Keeps an encrypted data key. The key must be durable when the promise resolves: data that needs it is written next.
@@ -113,7 +117,7 @@ class Envelope implements Encryption {
 
   async forget(owner: KeyOwner): Promise<void> {
     this.#owners.delete(nameOf(owner));
-    await this.#keyStore?.delete(nameOf(owner));
+    await this.#callStore('delete', (store) => store.delete(nameOf(owner)));
   }
 
   #keysOf(owner: KeyOwner): OwnerKeys {
@@ -128,26 +132,37 @@ class Envelope implements Encryption {
   async #newKey(owner: KeyOwner): Promise<DataKey> {
     const bytes = randomBytes(32);
     const { currentId } = this.#keys;
-    const wrapped = await this.#keys.wrap(bytes, Buffer.from(contextOf(owner, currentId)));
+    const context = Buffer.from(contextOf(owner, currentId));
+    const wrapped = await reach('wrapping key', 'wrap', () => this.#keys.wrap(bytes, context));
     if (!this.#keyStore) return new DataKey(bytes, owner, { keyId: currentId, dataKey: wrapped, isElsewhere: false });
     const name = randomBytes(12);
-    await this.#keyStore.write(nameOf(owner), name.toString('hex'), wrapped);
+    await this.#callStore('write', (store) => store.write(nameOf(owner), name.toString('hex'), wrapped));
     return new DataKey(bytes, owner, { keyId: currentId, dataKey: name, isElsewhere: true });
   }
 
   async #isKept(owner: KeyOwner, { storedAs }: DataKey): Promise<boolean> {
-    return storedAs === undefined || (await this.#keyStore?.read(nameOf(owner), storedAs)) !== undefined;
+    return storedAs === undefined || (await this.#readKey(owner, storedAs)) !== undefined;
   }
 
   async #unwrap(bytes: Buffer, owner: KeyOwner): Promise<DataKey> {
     const header = readSealHeader(bytes);
     const { keyId, dataKey, isElsewhere } = header;
     const name = Buffer.from(dataKey).toString('hex');
-    const wrapped = isElsewhere ? await this.#keyStore?.read(nameOf(owner), name) : dataKey;
+    const wrapped = isElsewhere ? await this.#readKey(owner, name) : dataKey;
     if (!wrapped) throw missingKey(`${keyId}/${name}`, owner);
-    const opened = await this.#keys.unwrap(wrapped, keyId, Buffer.from(contextOf(owner, keyId)));
+    const context = Buffer.from(contextOf(owner, keyId));
+    const opened = await reach('wrapping key', 'unwrap', () => this.#keys.unwrap(wrapped, keyId, context));
     if (!opened) throw missingKey(keyId, owner);
     return new DataKey(opened, owner, header);
+  }
+
+  #readKey(owner: KeyOwner, name: string): Promise<Uint8Array | undefined> {
+    return this.#callStore('read', (store) => store.read(nameOf(owner), name));
+  }
+
+  async #callStore<T>(method: keyof KeyStore, call: (store: KeyStore) => Promise<T>): Promise<T | undefined> {
+    const store = this.#keyStore;
+    return store && reach('key store', method, () => call(store));
   }
 }
 
@@ -205,4 +220,21 @@ function contextOf(owner: KeyOwner, keyId: string): string {
 function unlessFailed(promise: Promise<DataKey>, forget: () => void): Promise<DataKey> {
   promise.catch(forget);
   return promise;
+}
+
+/**
+ * Calls the application's key store or keys. Any error that is not a `GenkitError` is an outage: a store takes other errors for damage of
+ * its data, and the advice for damage is to restore or remove the data.
+ */
+async function reach<T>(what: string, method: string, call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    if (error instanceof GenkitError) {
+      // The store describes the damage.
+      throw error.status === 'DATA_LOSS' && method === 'unwrap' ? new Error(error.message, { cause: error }) : error;
+    }
+    const reason = `The ${what} can't be reached: ${method} failed (${errorMessage(error)}). Try again.`;
+    throw addressTo('operator', unavailable(reason, error));
+  }
 }

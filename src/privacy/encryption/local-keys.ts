@@ -1,5 +1,5 @@
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
-import { invalidArgument } from '../../errors.ts';
+import { dataLoss, invalidArgument } from '../../errors.ts';
 import { decrypt, encrypt } from './aes-gcm.ts';
 import type { WrappingKeys } from './wrapping-keys.ts';
 
@@ -26,7 +26,11 @@ export function localKeys(secrets: string | Uint8Array | readonly (string | Uint
     wrap: async (dataKey, context) => encrypt(currentKey, dataKey, context),
     unwrap: async (wrapped, keyId, context) => {
       const key = keys.get(keyId);
-      return key && decrypt(key, wrapped, context);
+      try {
+        return key && decrypt(key, wrapped, context);
+      } catch {
+        throw dataLoss('The data key is damaged, or belongs to other data.');
+      }
     },
   };
 }

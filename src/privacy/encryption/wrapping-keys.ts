@@ -12,7 +12,8 @@ export interface WrappingKeys {
    * Decrypts a data key.
    *
    * @returns `undefined` when there is no key of this id.
-   * @throws `UNAVAILABLE` when the key can't be reached now, any other error when `wrapped` is not a result of `wrap`.
+   * @throws GenkitError `DATA_LOSS` when `wrapped` is not a result of `wrap`. An error that is not a `GenkitError` means that the key can't be
+   *   reached now: the store's call fails with `UNAVAILABLE`.
    */
   unwrap(wrapped: Uint8Array, keyId: string, context: Uint8Array): Promise<Uint8Array | undefined>;
 }

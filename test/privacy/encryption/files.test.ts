@@ -2,7 +2,7 @@ import { cpSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { envelope, localKeys, type Encryption } from 'genkitx-agents/privacy';
+import { envelope, localKeys, type Encryption, type KeyStore } from 'genkitx-agents/privacy';
 import { FileSessionStore } from '../../../stores/file/file-session-store.ts';
 import { FileMemoryStore } from '../../../stores/file/memory/file-memory-store.ts';
 import { entriesBelow } from '../../stores/file/support/folders.ts';
@@ -205,6 +205,39 @@ describe('encrypted files', () => {
     await again.deleteSession({ sessionId: 'other' });
     await remembers.saveSnapshot('new', completed({ sessionId: 'other', state: {} }));
     expect((await open(folder, encryption()).getSnapshot({ sessionId: 'other' }))?.snapshotId).toBe('new');
+  });
+
+  it('are UNAVAILABLE while the key store does not answer, and none is reported as damaged', async () => {
+    const folder = temporaryFolder();
+    const kept = keyStoreOf(new Map());
+    let isDown = false;
+    const outage = new Error('connect ECONNREFUSED 10.0.0.5:5432');
+    const ask = async <T>(call: () => Promise<T>): Promise<T> => (isDown ? Promise.reject(outage) : call());
+    const keyStore: KeyStore = {
+      write: (...args) => ask(() => kept.write(...args)),
+      read: (...args) => ask(() => kept.read(...args)),
+      delete: (...args) => ask(() => kept.delete(...args)),
+    };
+    const store = open(folder, envelope({ keys: localKeys(secret('a')), keyStore }));
+    const reader = open(folder, envelope({ keys: localKeys(secret('a')), keyStore }));
+    for (const sessionId of ['chat', 'other']) await fillSession(store, sessionId, 3);
+    isDown = true;
+    const calls: Record<string, () => Promise<unknown>> = {
+      read: () => reader.getSnapshot({ sessionId: 'chat' }),
+      records: () => reader.readRecords({ sessionId: 'chat' }),
+      user: () => reader.readScopes({ scopes: [ADA] }),
+      check: () => reader.check(),
+      'the next turn': () => store.saveSnapshot('chat-4', completed({ sessionId: 'chat', parentId: 'chat-3' })),
+      'a new session': () => reader.saveSnapshot('new', completed({ sessionId: 'new' })),
+      'a deletion': () => store.deleteSession({ sessionId: 'other' }),
+    };
+    for (const [name, call] of Object.entries(calls)) {
+      const error: unknown = await call().catch((thrown: unknown) => thrown);
+      expect(error, name).toMatchObject({ status: 'UNAVAILABLE', cause: outage });
+      expect((error as Error).message, name).toMatch(/key store can't be reached.*ECONNREFUSED/);
+    }
+    isDown = false;
+    for (const name of ['read', 'check', 'the next turn']) await expect(calls[name]!(), name).resolves.toBeTruthy();
   });
 
   it('of memories do not continue once their keys are gone from the key store; erased, they begin again', async () => {

@@ -1,3 +1,4 @@
+import { GenkitError } from 'genkit';
 import { describe, expect, it } from 'vitest';
 import { envelope, localKeys, type KeyOwner, type WrappingKeys } from 'genkitx-agents/privacy';
 import { markedAudience } from '../../../src/errors.ts';
@@ -98,9 +99,30 @@ describe('envelope', () => {
       wrap: async (...args) => (failures-- > 0 ? Promise.reject(new Error('away')) : keys.wrap(...args)),
     };
     const one = envelope({ keys: flaky });
-    await expect(one.cipher(CHAT)).rejects.toThrow('away');
-    await expect(one.cipher(CHAT)).rejects.toThrow('away');
+    const refused = { status: 'UNAVAILABLE', message: expect.stringContaining('wrapping key') as string };
+    await expect(one.cipher(CHAT)).rejects.toMatchObject({ ...refused, cause: new Error('away') });
+    await expect(one.cipher(CHAT)).rejects.toMatchObject(refused);
     expect((await one.cipher(CHAT)).keyTag).toMatch(/^[0-9a-f]{16}$/);
+  });
+
+  it('keeps a GenkitError of the keys, takes DATA_LOSS of unwrap for damage and other errors for an outage', async () => {
+    const { keys } = countingKeys();
+    const sealed = (await envelope({ keys }).cipher(CHAT)).seal(Buffer.from('text'), 'place');
+    const openWith = async (error: Error): Promise<unknown> => {
+      const unwrap = async () => {
+        throw error;
+      };
+      const opening = envelope({ keys: { ...keys, unwrap } }).open(sealed, CHAT, 'place');
+      return opening.catch((thrown: unknown) => thrown);
+    };
+    const refusal = new GenkitError({ status: 'PERMISSION_DENIED', message: 'no' });
+    expect(await openWith(refusal)).toBe(refusal);
+    expect(await openWith(new Error('away'))).toMatchObject({ status: 'UNAVAILABLE', cause: new Error('away') });
+    // Stores take an error that is not a GenkitError for damage.
+    const damage = await openWith(new GenkitError({ status: 'DATA_LOSS', message: 'cut' }));
+    expect(damage).not.toBeInstanceOf(GenkitError);
+    const ofOther = envelope({ keys }).open(sealed, { ...CHAT, id: 'other' }, 'place');
+    expect(await ofOther.catch((thrown: unknown) => thrown)).not.toBeInstanceOf(GenkitError);
   });
 
   it('encrypts equal texts differently, and names them equally under one key only', async () => {
