@@ -12,7 +12,7 @@ import { noteFailure } from './last-failure.ts';
 import { assertCustomState, copyCustomState, fitsStateSchema } from '../open/custom-state.ts';
 import type { OpenedSession } from '../open/open-session.ts';
 import { loggedError, statusOf, storedError, toRuntimeError } from '../runtime-error.ts';
-import { ResumeClaim } from './resume-claim.ts';
+import { ResumeClaim, type ResumeClaimRequest } from './resume-claim.ts';
 import { SnapshotWriter, type TurnContent } from './snapshot-writer.ts';
 import { ABORTED, failed } from '../turn-ending.ts';
 
@@ -73,11 +73,22 @@ export class TurnCommits<State> {
    * @throws `FAILED_PRECONDITION` when another turn has run the tools or is running them.
    */
   async claimTools(turnId: string): Promise<ResumeClaim<State> | undefined> {
+    const request = this.#claimRequest(turnId);
+    return request && ResumeClaim.take(request);
+  }
+
+  /** @throws `FAILED_PRECONDITION` as {@link claimTools}, which it does not do. */
+  async assertUnclaimed(turnId: string): Promise<void> {
+    const request = this.#claimRequest(turnId);
+    if (request) await ResumeClaim.assertFree(request);
+  }
+
+  #claimRequest(turnId: string): ResumeClaimRequest<State> | undefined {
     const { waitingSince, state } = this.#lastGood;
     const interruptedId = (isWaiting(state.messages?.at(-1)) && waitingSince?.at(-1)) || this.#parentId;
     const { store } = this.#agent;
     if (!store || interruptedId === undefined) return undefined;
-    return ResumeClaim.take<State>({ agent: this.#agent, store, interruptedId, turnId, context: this.#context });
+    return { agent: this.#agent, store, interruptedId, turnId, context: this.#context };
   }
 
   /** Replaces the session's messages by the stored ones. Called when the next turn begins: until then the saved turn may show its own. */

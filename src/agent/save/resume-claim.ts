@@ -74,6 +74,12 @@ export class ResumeClaim<State> {
     return new ResumeClaim(request, owner);
   }
 
+  /** @throws `FAILED_PRECONDITION` as {@link take}, which it does not do. */
+  static async assertFree<State>(request: ResumeClaimRequest<State>): Promise<void> {
+    const holder = await write(request, () => undefined);
+    if (holder && !(await isOver(request, holder))) throw approvedAlready(request, holder);
+  }
+
   /**
    * Must be awaited before a tool runs: once it resolves, the store has recorded that a tool may have run.
    *

@@ -67,8 +67,15 @@ async function attempt<State>(
   try {
     assertClientInput(agent, input);
     assertOutputKept(agent, caller);
-    if (input.resume && doesPassGate(handler)) toResumption(input.resume, viewOf(session).messages);
-    if (input.resume?.restart?.length) claim = await commits.claimTools(context.snapshotId);
+    const isRestart = (input.resume?.restart?.length ?? 0) > 0;
+    try {
+      if (input.resume && doesPassGate(handler)) toResumption(input.resume, viewOf(session).messages);
+    } catch (error) {
+      // A redacting store no longer has the inputs of an approved request, so that an unmodified answer does not fit.
+      if (isRestart) await commits.assertUnclaimed(context.snapshotId);
+      throw error;
+    }
+    if (isRestart) claim = await commits.claimTools(context.snapshotId);
   } catch (error) {
     return refused(error);
   }

@@ -71,6 +71,24 @@ describe('an approval', () => {
     expect(findOnDisk(folder, plants.values)).toEqual([]);
   });
 
+  test('that comes after another one is refused with the snapshot that has the result, though the values are gone', async () => {
+    const [folder, plants] = [temporaryFolder(), new Plants()];
+    const { pay, snapshotId } = await askForApproval(folder, plants);
+    const { agent, paid } = payer(openStore(folder));
+    const restart = { resume: { restart: [pay as never] } };
+    // A modified input is still refused as one, and does not use up the approval.
+    const forged = { resume: { restart: [payment('eve', 1) as never] } };
+    expect((await call(agent, [forged], { snapshotId })).output.error?.message).toContain('modified inputs');
+    const { output } = await call(agent, [restart], { snapshotId });
+    expect(output.finishReason).toBe('stop');
+    const { error } = (await call(agent, [restart], { snapshotId })).output;
+    expect(error?.status).toBe('FAILED_PRECONDITION');
+    expect(error?.message).toContain(
+      `already approved, and its tools run only once. Continue from snapshot "${output.snapshotId}"`,
+    );
+    expect(paid).toHaveLength(1);
+  });
+
   test('that is delayed keeps its values until it is answered', async () => {
     const [folder, plants] = [temporaryFolder(), new Plants()];
     const { pay, snapshotId } = await askForApproval(folder, plants);
