@@ -518,18 +518,22 @@ export function capabilitiesOf(store: SessionStore<never> | SessionStore): Reado
   return declared ?? { ...FOREIGN_CAPABILITIES, watch: typeof store.onSnapshotStateChange === 'function' };
 }
 
+/** A turn of a session. `parentId` is the snapshot from which it continues. */
+export interface TurnPlace extends SessionStoreOptions {
+  readonly sessionId: string;
+  readonly parentId?: string | undefined;
+}
+
 /** Methods of a store that changes states before it stores them, for example to replace personal data by placeholders. */
 export interface ChangingStore {
   /** Returns the stored form of a saved state; the state itself if nothing was changed. Both are immutable. */
   storedState<S>(state: SessionState<S>): SessionState<S>;
+  /** Returns the form of a custom state that a save of this turn would store. Default: the custom state itself. */
+  readonly redactCustom?: (custom: unknown, turn: TurnPlace) => Promise<unknown>;
   /**
-   * Returns the request to send to the model instead of this one; `parentId` is the snapshot from which the turn continues. Default:
-   * requests are not changed.
+   * Returns the request to send to the model instead of this one. Default: requests are not changed.
    */
-  readonly modelRequest?: (
-    request: GenerateRequest,
-    session: SessionStoreOptions & { sessionId: string; parentId?: string | undefined },
-  ) => Promise<GenerateRequest>;
+  readonly modelRequest?: (request: GenerateRequest, session: TurnPlace) => Promise<GenerateRequest>;
   /** Returns the form of a session's text that may be stored elsewhere, for example as a memory. Default: the text itself. */
   readonly redactText?: (text: string) => Promise<string>;
 }

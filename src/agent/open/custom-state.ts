@@ -3,6 +3,7 @@ import { logger } from 'genkit/logging';
 import { addressTo, invalidArgument } from '../../errors.ts';
 import { parsePointer } from '../../json/pointer.ts';
 import { copyJson, JsonValueError } from '../../json/value.ts';
+import { changesOf } from '../../store/contract.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 
 const MAX_PROBLEMS = 5;
@@ -35,7 +36,7 @@ export async function assertCustomState<State>(
   throw unfit(
     checked,
     `The custom state of ${checked.what} does not fit the stateSchema of agent '${agent.name}': ` +
-      `${shown.join('; ')}${isAll ? '.' : '; and more.'}`,
+      `${shown.join('; ')}${isAll ? '.' : '; and more.'}${redactionAdvice(agent, checked)}`,
     () =>
       error.issues
         .slice(0, MAX_PROBLEMS)
@@ -77,6 +78,11 @@ function unfit({ what, sentByCaller }: CheckedState, message: string, paths: () 
   if (sentByCaller) return invalidArgument(message);
   logger.error(`The custom state of ${what} is invalid at: ${paths()}`);
   return addressTo('operator', new GenkitError({ status: 'INTERNAL', message }));
+}
+
+function redactionAdvice<State>({ sharedStore }: AgentDefinition<State>, { sentByCaller }: CheckedState): string {
+  if (sentByCaller || !changesOf(sharedStore).redactCustom) return '';
+  return ' If a placeholder of redacting is the cause, name the member in its option except, or let the schema accept placeholders.';
 }
 
 /** Joins with dots, not slashes: the filter for file paths in messages would take a JSON pointer for one. */

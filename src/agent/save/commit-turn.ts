@@ -126,7 +126,10 @@ export class TurnCommits<State> {
         const version = this.#session.getVersion();
         const state = stateOf(this.#agent, this.#session);
         const scopes = stateChangesOf(this.#session);
-        if (this.#agent.stateSchema) await assertCustomState(this.#agent, state.custom, { what: 'this turn' });
+        if (this.#agent.stateSchema) {
+          for (const custom of [state.custom, await this.#redacted(state)])
+            await assertCustomState(this.#agent, custom, { what: 'this turn' });
+        }
         const reason = finishReason && { finishReason };
         const waits = this.#waitsOf(snapshotId, state, hasAnswered);
         let saved: { snapshotId?: string } | undefined = {};
@@ -214,10 +217,24 @@ export class TurnCommits<State> {
   /** The content of a snapshot of an incomplete turn. Custom state that does not fit the `stateSchema` is replaced by the last valid one. */
   async contentOf(snapshotId: string, state: SessionState<State>): Promise<TurnContent<State>> {
     const waits = this.#waitsOf(snapshotId, state);
-    if (await fitsStateSchema(this.#agent, state.custom)) return { state, ...waits };
+    const fits = (unchecked: unknown) => fitsStateSchema(this.#agent, unchecked);
+    if ((await fits(state.custom)) && (await fits(await this.#redacted(state)))) return { state, ...waits };
     const { custom: _unfit, ...rest } = state;
     const { custom } = this.#lastGood.state;
     return { state: { ...rest, ...(custom !== undefined && { custom }) }, ...waits };
+  }
+
+  /**
+   * The custom state as the store keeps it, which the next call must be able to read; `undefined` if the store keeps it unchanged. Never
+   * rejects: if a rule fails, the save reports it.
+   */
+  async #redacted({ sessionId, custom }: SessionState<State>): Promise<unknown> {
+    const { stateSchema, sharedStore } = this.#agent;
+    if (!stateSchema || custom === undefined || sessionId === undefined) return undefined;
+    const turn = { sessionId, parentId: this.#parentId, context: this.#context };
+    return changesOf(sharedStore)
+      .redactCustom?.(custom, turn)
+      .catch(() => undefined);
   }
 
   #waitsOf(snapshotId: string, { messages }: SessionState<State>, hasAnswered = false): Waits {

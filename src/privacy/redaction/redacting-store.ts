@@ -31,6 +31,7 @@ import {
   type SnapshotMetadata,
   type SnapshotStore,
   type StoreCapabilities,
+  type TurnPlace,
   type WriteRecordOptions,
 } from '../../store/contract.ts';
 import { assertFunction } from '../../store/check-lookup.ts';
@@ -40,6 +41,7 @@ import { generatedInRecord } from './generated-texts.ts';
 import { checkRedacting, type RedactingOptions, type RedactingSettings } from './options.ts';
 import { RedactedSave } from './redacted-save.ts';
 import { RedactedSessions, type InnerStore } from './redacted-sessions.ts';
+import type { Redaction } from './redaction.ts';
 import { PRIVACY_RECORDS } from './session-numbers.ts';
 import { applyOpened, withoutSeal, type RedactedSnapshot } from './snapshot-parts.ts';
 
@@ -235,10 +237,21 @@ class RedactingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore, Ch
     return this.#sessions.sharedRedaction().redact(undefined, text);
   }
 
-  async #redactRequest(
-    request: GenerateRequest,
-    { sessionId, parentId, context }: Parameters<NonNullable<ChangingStore['modelRequest']>>[1],
-  ): Promise<GenerateRequest> {
+  async redactCustom(custom: unknown, turn: TurnPlace): Promise<unknown> {
+    const redaction = await this.#redactionOf(turn);
+    const base = this.#sessions.known(turn.parentId, turn)?.state;
+    return (await redaction.redact(base && { custom: base.custom }, copyJson({ custom }))).custom;
+  }
+
+  async #redactRequest(request: GenerateRequest, turn: TurnPlace): Promise<GenerateRequest> {
+    const redaction = await this.#redactionOf(turn);
+    const { messages, docs } = request;
+    const texts = copyJson({ messages, ...(docs && { docs }) });
+    // Not frozen, because a model may change its request.
+    return { ...request, ...thaw(await redaction.redact(undefined, texts)) };
+  }
+
+  async #redactionOf({ sessionId, parentId, context }: TurnPlace): Promise<Redaction> {
     const parent = parentId === undefined ? undefined : await this.#sessions.find(parentId, { context });
     // The first turn of a session may continue from a snapshot of another one.
     const isElsewhere = parent !== undefined && sessionOf(parent) !== sessionId;
@@ -247,10 +260,6 @@ class RedactingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore, Ch
       sessionId: () => sessionId,
       ifSnapshot: () => (isElsewhere ? undefined : parentId),
     };
-    const redaction = this.#sessions.redaction(session, { except: this.#sessions.except });
-    const { messages, docs } = request;
-    const texts = copyJson({ messages, ...(docs && { docs }) });
-    // Not frozen, because a model may change its request.
-    return { ...request, ...thaw(await redaction.redact(undefined, texts)) };
+    return this.#sessions.redaction(session, { except: this.#sessions.except });
   }
 }

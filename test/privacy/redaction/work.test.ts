@@ -8,7 +8,7 @@ import {
   InMemorySessionStore,
   type SessionStore,
 } from 'genkitx-agents';
-import { piiRules, redacting, type PrivacyRule } from 'genkitx-agents/privacy';
+import { piiRules, redacting, type PrivacyRule, type RedactingOptions } from 'genkitx-agents/privacy';
 import { randomUUID } from 'node:crypto';
 import { Session } from 'node:inspector/promises';
 import { describe, expect, test } from 'vitest';
@@ -394,6 +394,59 @@ describe('a running session', () => {
     expect(seen[0]).toContain('plant-0001-x');
     expect(seen[1]).toContain('[PLANT_1]');
     expect(seen.slice(1).join()).not.toContain('plant-');
+  });
+});
+
+describe('a stateSchema that refuses placeholders', () => {
+  const stateSchema = z.object({
+    id: z
+      .string()
+      .regex(/^plant-\d{4}-x$/)
+      .optional(),
+    note: z.string().optional(),
+  });
+
+  function setUp(options: Partial<RedactingOptions> = {}) {
+    const store = redacting<z.infer<typeof stateSchema>>(new InMemorySessionStore(), optionsWith(options));
+    const controller = new AbortController();
+    const agent = defineCustomAgent(genkit({}), { name: 'a', store, stateSchema, onAbort: 'keep' }, async (sess) => {
+      await sess.run(async ({ message }) => {
+        const text = message?.content[0]?.text ?? '';
+        if (text !== 'read') sess.updateCustom(() => ({ id: 'plant-0001-x', note: `of plant-0001-x` }));
+        if (text === 'abort') controller.abort();
+      });
+      return {};
+    });
+    const { signal } = controller;
+    const turn = async (text: string) =>
+      (await call(agent, [text], { sessionId: 's' }, { abortSignal: signal })).output;
+    return { store, turn };
+  }
+
+  test('fails the turn, whose state is not saved, and the session continues', async () => {
+    const { store, turn } = setUp();
+    await turn('read');
+    const { error, finishReason } = await turn('write');
+    expect(finishReason).toBe('failed');
+    expect(error).toMatchObject({ status: 'INTERNAL' });
+    expect(error?.message).toMatch(/this turn does not fit the stateSchema.*custom\.id.*its option except/);
+    expect((await store.getSnapshot({ sessionId: 's' }))?.state?.custom).toBeUndefined();
+    expect((await turn('read')).finishReason).not.toBe('failed');
+  });
+
+  test('keeps no such state of an aborted turn', async () => {
+    const { store, turn } = setUp();
+    await turn('abort');
+    const stored = await store.getSnapshot({ sessionId: 's' });
+    expect(stored).toMatchObject({ status: 'aborted' });
+    expect(stored?.state?.custom).toBeUndefined();
+  });
+
+  test('accepts the members that `except` names', async () => {
+    const { store, turn } = setUp({ except: ['/custom/id'] });
+    for (const text of ['write', 'read']) expect((await turn(text)).error).toBeUndefined();
+    const { custom } = (await store.getSnapshot({ sessionId: 's' }))!.state!;
+    expect(custom).toEqual({ id: 'plant-0001-x', note: 'of [PLANT_1]' });
   });
 });
 
