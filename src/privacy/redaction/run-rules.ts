@@ -1,6 +1,6 @@
 import { unavailable } from '../../errors.ts';
-import { isPromise } from '../rules/find.ts';
-import type { PrivacyRule } from '../rules/types.ts';
+import { checkMatches, isPromise } from '../rules/find.ts';
+import type { PrivacyRule, RuleMatch } from '../rules/types.ts';
 import type { RedactingSettings } from './options.ts';
 
 /** The error of a rule, with the rule's name. */
@@ -13,7 +13,10 @@ class RuleFailure extends Error {
   }
 }
 
-/** Wraps a rule so that its errors name it. */
+/** The rule that is waited for, by the signal that limits its time. */
+const waiting = new WeakMap<AbortSignal, string>();
+
+/** Wraps a rule so that the error names it when it fails, takes too long, or returns anything but matches. */
 export function namingErrors(rule: PrivacyRule): PrivacyRule {
   const fail = (error: unknown): never => {
     throw new RuleFailure(rule.name, error);
@@ -22,9 +25,16 @@ export function namingErrors(rule: PrivacyRule): PrivacyRule {
     name: rule.name,
     maxLength: rule.maxLength,
     find: (text, options) => {
+      const check = (matches: readonly RuleMatch[]) => checkMatches(matches, text, rule);
       try {
         const answer = rule.find(text, options);
-        return isPromise(answer) ? answer.then(undefined, fail) : answer;
+        if (!isPromise(answer)) return check(answer);
+        const { signal } = options;
+        if (signal) waiting.set(signal, rule.name);
+        return answer
+          .finally(() => signal && waiting.delete(signal))
+          .then(check)
+          .catch(fail);
       } catch (error) {
         return fail(error);
       }
@@ -49,7 +59,9 @@ export async function runRules<T>(
   } catch (error) {
     if (onFailure === 'write') return undefined;
     const failure = error instanceof RuleFailure ? error : undefined;
-    const what = failure ? `privacy rule '${failure.rule}' failed` : 'privacy rules failed or took too long';
+    const slow = signal.aborted ? waiting.get(signal) : undefined;
+    const late = slow === undefined ? 'privacy rules failed or took too long' : `privacy rule '${slow}' took too long`;
+    const what = failure ? `privacy rule '${failure.rule}' failed` : late;
     throw unavailable(
       `The ${what} on ${place}, so nothing was written. Try again, or set onFailure: 'write' to save unsearched text.`,
       failure ? failure.cause : error,

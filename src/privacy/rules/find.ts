@@ -36,8 +36,7 @@ async function findPlain(text: string, rules: readonly PrivacyRule[], options: F
   for (const [rank, rule] of rules.entries()) {
     const answer = rule.find(text, options);
     // Awaits promises only: a session has thousands of texts, and a tick for each would be slow.
-    for (const match of isPromise(answer) ? await answer : answer) {
-      assertMatch(match, text, rule);
+    for (const match of checkMatches(isPromise(answer) ? await answer : answer, text, rule)) {
       const { kind, start, end, canonical = text.slice(start, end) } = match;
       found.push({ kind, start, end, canonical, rule: rule.name, rank, quote: '' });
     }
@@ -48,7 +47,16 @@ async function findPlain(text: string, rules: readonly PrivacyRule[], options: F
 }
 
 export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
-  return typeof (value as Promise<T>).then === 'function';
+  return typeof (value as Partial<Promise<T>> | undefined)?.then === 'function';
+}
+
+/** Returns the answer of a rule. @throws `INTERNAL` when it is not a list of matches in the text. */
+export function checkMatches(matches: readonly RuleMatch[], text: string, rule: PrivacyRule): readonly RuleMatch[] {
+  if (!Array.isArray(matches)) {
+    throw new GenkitError({ status: 'INTERNAL', message: `The privacy rule '${rule.name}' did not return a list.` });
+  }
+  for (const match of matches as readonly RuleMatch[]) assertMatch(match, text, rule);
+  return matches;
 }
 
 function assertMatch({ kind, start, end }: RuleMatch, text: string, rule: PrivacyRule): void {

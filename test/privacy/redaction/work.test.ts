@@ -273,11 +273,16 @@ describe('rules', () => {
       },
     ],
     ['hangs', { find: () => new Promise(() => {}) }],
+    ['answers no list', { find: (() => undefined) as never }],
+    ['answers no list later', { find: (async () => ({})) as never }],
     ['answers a match that is not in the text', { find: () => [{ kind: 'a', start: 5, end: 1000 }] }],
   ];
   test.each(failing)('one that %s fails the save, and nothing is written', async (_, rule) => {
     const { store, saved } = outcome(rule, { timeoutMs: 50 });
     await expect(saved).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+    await expect(saved).rejects.toThrow(
+      /^UNAVAILABLE: The privacy rule 'r' (failed|took too long) on .+, so nothing was written/,
+    );
     expect((await store.listSessions()).items).toEqual([]);
     await expect(store.writeRecord({ sessionId: 's', kind: 'k', key: 'k', value: 'x' })).rejects.toMatchObject({
       status: 'UNAVAILABLE',
