@@ -61,6 +61,15 @@ describe('a value that is divided', () => {
     expect(await textKept(text.split(''))).toMatch(expected);
   });
 
+  it('has its placeholder in the piece that ends it, so that a client that skips the pieces it has loses nothing', async () => {
+    const { manager, chunks } = kept();
+    const stream = await manager.open<unknown, unknown>('s');
+    for (const piece of ['Write to an', 'na@example', '.com today', ', please.']) await stream.write(modelChunk(piece));
+    await stream.done({});
+    const texts = chunks.map((chunk) => textOf([chunk]).replace(/\d{5}/, 'n'));
+    expect(texts).toEqual(['Write to ', '', '[EMAIL_n] today', ', please.']);
+  });
+
   it(`in a long text of any pieces (seed ${seed})`, async () => {
     const random = new Random(seed);
     // Short values, so that much is released before the end.

@@ -82,7 +82,10 @@ export class HeldText {
     return end <= this.#safeEnd && this.#findings.every((finding) => finding.end <= end || finding.start >= end);
   }
 
-  /** Puts placeholders into the first `count` slots, and drops these slots. A placeholder goes where its value begins. */
+  /**
+   * Puts placeholders into the first `count` slots, and drops these slots. A placeholder goes where its value ends: a client whose connection
+   * breaks within a value skips the slots that it has, and gets the placeholder with the others.
+   */
   release(count: number): void {
     if (count === 0) return;
     let start = 0;
@@ -103,7 +106,7 @@ export class HeldText {
     let from = start;
     for (const finding of this.#findings.filter((each) => each.start < end && each.end > start)) {
       text += this.#text.slice(from, Math.max(from, finding.start));
-      if (finding.start >= start) text += finding.placeholder;
+      if (finding.end <= end) text += finding.placeholder;
       from = Math.min(end, finding.end);
     }
     return text + this.#text.slice(from, end);
