@@ -33,7 +33,7 @@ export class Source {
   having(capability: keyof StoreCapabilities): SnapshotStore {
     if (this.can[capability]) return this.#store as SnapshotStore;
     throw failedPrecondition(
-      `This needs capabilities.${capability}, which the store does not have. Use migratingStore to move its data to one that has it.`,
+      `This needs capabilities.${capability}, which the store does not have. Move its data with copySessions to one that has it.`,
     );
   }
 

@@ -278,6 +278,8 @@ export interface StoreCapabilities {
   metadata: boolean;
   /** The store has `listSnapshots` and `listSessions`. */
   list: boolean;
+  /** The lists lack a part of the data, as those of a `migratingStore` from a store that can't list. Default: `false`. */
+  incompleteLists?: boolean;
   /** The store has `deleteSession`. */
   delete: boolean;
   /** The store has `prune`. */

@@ -190,7 +190,7 @@ describe('an error', () => {
     const foreign = { getSnapshot: async () => undefined, saveSnapshot: async () => null };
     const limited = await visit({ store: foreign });
     expect(await limited.get('start', {})).toMatchObject({ items: [], info: { capabilities: { list: false } } });
-    await expect(limited.get('sessions', {})).rejects.toThrow('migratingStore');
+    await expect(limited.get('sessions', {})).rejects.toThrow('copySessions');
   });
 
   it('of the store is shown with its own message, because the page is for developers', async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { FileSessionStore as GenkitFileStore, InMemorySessionStore as GenkitMemoryStore } from 'genkit/beta';
 import {
   copySessions,
+  exportSessions,
   genkit,
   InMemorySessionStore,
   listGenkitDirectory,
@@ -12,6 +13,7 @@ import {
   type SessionSnapshotInput,
   type SessionStore,
 } from 'genkitx-agents';
+import { applyRetention, eraseUser, exportUser, piiRules, redacting } from 'genkitx-agents/privacy';
 import { describe, expect, it } from 'vitest';
 import { FOREIGN_CAPABILITIES } from '../../src/store/contract.ts';
 import { sessionStoreConformance } from '../conformance/index.ts';
@@ -50,10 +52,12 @@ for (const [name, makeFrom] of Object.entries({
   'Genkit’s store': () => new GenkitMemoryStore(),
   'one of ours': () => new InMemorySessionStore(),
 })) {
+  const { capabilities } = migratingStore({ from: makeFrom(), to: new InMemorySessionStore() });
   sessionStoreConformance({
     name: `migratingStore from ${name}, empty,`,
     runner: { describe, it },
-    manifest: { capabilities: new InMemorySessionStore().capabilities, tenants: true, branching: true },
+    // An old store that can't delete has none of these sessions, so they can be deleted.
+    manifest: { capabilities: { ...capabilities, delete: true }, tenants: true, branching: true },
     effort: 0.02,
     subjects: [
       'lookups and errors',
@@ -62,7 +66,7 @@ for (const [name, makeFrom] of Object.entries({
       'conditional saves',
       'watchers',
       'lists',
-      'deleting and pruning',
+      ...(capabilities.prune ? (['deleting and pruning'] as const) : []),
       'scopes',
       'session records',
       'model',
@@ -160,15 +164,60 @@ describe('migratingStore', () => {
     expect((await store.listSnapshots({ sessionId: 'a' })).items).toHaveLength(1);
   });
 
-  it('deletes in both stores, and fails with a message if the old one can’t', async () => {
+  it('deletes in both stores', async () => {
     const both = migratingStore({ from: new InMemorySessionStore(), to: new InMemorySessionStore() });
     await both.saveSnapshot('one', () => turn(1));
     expect(await both.deleteSession({ sessionId: 'chat' })).toEqual({ snapshots: 1, shards: 0 });
+  });
+
+  it('deletes and exports nothing if the old store can’t list and delete, and says what to do', async () => {
+    const from = await genkitChat(temporaryFolder());
+    await from.saveSnapshot('old', () => turn(1, { sessionId: 'old' }));
     const to = new InMemorySessionStore();
-    const store = migratingStore({ from: await genkitChat(temporaryFolder()), to });
-    await store.saveSnapshot('four', () => turn(5, { parentId: 'three' }));
-    await expect(store.deleteSession({ sessionId: 'chat' })).rejects.toThrow("can't delete");
-    expect(await to.getSnapshot({ sessionId: 'chat' })).toBeUndefined();
+    const store = migratingStore({ from, to });
+    const session = { ownerId: 'ada' };
+    await store.saveSnapshot('four', () => turn(5, { parentId: 'three' }), { session });
+    await store.saveSnapshot('new', () => turn(1, { sessionId: 'new' }), { session });
+    expect(store.capabilities).toMatchObject({ list: true, incompleteLists: true, delete: false, prune: false });
+    const redacted = redacting(store, { rules: piiRules(), secret: 'x'.repeat(40) });
+    for (const refused of [
+      () => store.deleteSession({ sessionId: 'chat' }),
+      () => store.deleteSession({ sessionId: 'chat', expectedLeafId: 'four' }),
+      () => store.deleteSession({ sessionId: 'old' }),
+      () => store.prune({ idleMs: 0 }),
+      () => applyRetention(store, { idleMs: 0 }),
+      () => eraseUser(store, { userId: 'ada' }),
+      () => eraseUser(redacted, { userId: 'ada' }),
+      () => exportUser(store, { userId: 'ada' }).next(),
+      () => exportSessions(store).next(),
+      () => copySessions(store, new InMemorySessionStore()),
+    ]) {
+      const error = await refused().then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      );
+      expect(error, String(refused)).toMatchObject({ status: 'FAILED_PRECONDITION' });
+      expect((error as Error).message).toMatch(/copySessions/);
+    }
+    expect((await store.getSnapshot({ sessionId: 'chat' }))?.snapshotId).toBe('four');
+    const listed = async () => (await store.listSessions({ ownerId: 'ada' })).items.map(({ sessionId }) => sessionId);
+    expect(await listed()).toEqual(['new', 'chat']);
+    expect(await store.deleteSession({ sessionId: 'new' })).toEqual({ snapshots: 1, shards: 0 });
+    expect(await listed()).toEqual(['chat']);
+  });
+
+  it('erases and exports a user’s sessions of both stores if the old one is one of ours', async () => {
+    const from = new InMemorySessionStore();
+    const store = migratingStore({ from, to: new InMemorySessionStore() });
+    const session = { ownerId: 'ada' };
+    await from.saveSnapshot('one', () => turn(1), { session });
+    await store.saveSnapshot('two', () => turn(2, { parentId: 'one' }), { session });
+    await from.saveSnapshot('old', () => turn(1, { sessionId: 'old' }), { session });
+    let end = '';
+    for await (const line of exportUser(store, { userId: 'ada' })) end = line;
+    expect(JSON.parse(end)).toMatchObject({ kind: 'end', sessions: 2, snapshots: 3 });
+    expect(await eraseUser(store, { userId: 'ada' })).toMatchObject({ sessions: 2, snapshots: 3 });
+    expect((await from.listSessions()).items).toEqual([]);
   });
 
   it('notifies of a snapshot in the old store until the new one has it', async () => {

@@ -78,9 +78,10 @@ interface SessionToCopy extends ListedSession {
 }
 
 async function* listed<S>(from: SessionStore<S>, caller: SessionStoreOptions): AsyncIterable<SessionToCopy> {
-  if (!capabilitiesOf(from).list) {
+  const { list, incompleteLists } = capabilitiesOf(from);
+  if (!list || incompleteLists) {
     throw failedPrecondition(
-      "copySessions: the first store can't list its sessions. Pass list: listGenkitDirectory(...) or listGenkitCollection(...) for Genkit's own " +
+      "copySessions: the first store can't list all its sessions. Pass list: listGenkitDirectory(...) or listGenkitCollection(...) for Genkit's own " +
         'stores, or your own lister.',
     );
   }

@@ -1,12 +1,7 @@
-import { failedPrecondition, notFound, quote } from '../../errors.ts';
-import {
-  capabilitiesOf,
-  keepsScopes,
-  type PageOptions,
-  type SessionStoreOptions,
-  type SnapshotStore,
-} from '../contract.ts';
+import { notFound, quote } from '../../errors.ts';
+import { keepsScopes, type PageOptions, type SessionStoreOptions, type SnapshotStore } from '../contract.ts';
 import { itemsOf, sessionsOldestFirst } from '../list/items-of.ts';
+import { assertCapabilities } from '../parts/assert-capabilities.ts';
 import { jsonLines, linesOfSession, type ExportedLine } from './session-lines.ts';
 
 /** Options of {@link exportSessions}. */
@@ -22,8 +17,8 @@ export interface ExportSessionsOptions extends SessionStoreOptions {
  *
  * Read it as a stream: states are not collected in memory. A session that is written meanwhile is exported as of some moment of the export.
  *
- * @throws `NOT_FOUND` for a session of `sessionIds` that does not exist, `FAILED_PRECONDITION` for a store that can't list its sessions, and the
- *   store's errors: then the export is incomplete.
+ * @throws `NOT_FOUND` for a session of `sessionIds` that does not exist, `FAILED_PRECONDITION` for a store that can't list all its sessions, and
+ *   the store's errors: then the export is incomplete.
  * @example
  * for await (const line of exportSessions(store)) process.stdout.write(line);
  */
@@ -31,7 +26,7 @@ export async function* exportSessions(
   store: SnapshotStore,
   options: ExportSessionsOptions = {},
 ): AsyncGenerator<string> {
-  if (!capabilitiesOf(store).list) throw failedPrecondition('exportSessions needs a store that can list its sessions.');
+  assertCapabilities('exportSessions', store, ['list']);
   yield* jsonLines(linesOf(store, options));
 }
 

@@ -53,9 +53,10 @@ export interface MigratingStoreOptions<S = unknown> {
  * - An `expectedLeafId` that is in `from` counts as `null` in `to`.
  * - A save of a snapshot that only `from` has is made in `to`, from the content in `from`. It must be its session's latest leaf there,
  *   otherwise the save is refused with `FAILED_PRECONDITION`.
- * - Lists show the sessions of both stores if `from` can list; a session that is in both is shown as in `to`.
- * - `deleteSession` and `prune` work on both stores. If `from` can't delete and has the session, the call deletes it in `to` and then fails with
- *   `FAILED_PRECONDITION`.
+ * - Lists show the sessions of both stores if `from` can list; a session that is in both is shown as in `to`. Otherwise they show those of `to`,
+ *   and `eraseUser`, exports and retention are refused.
+ * - `deleteSession` and `prune` work on both stores. If `from` can't do the same, `prune`, and `deleteSession` of a session in `from`, delete
+ *   nothing and throw `FAILED_PRECONDITION`.
  * - `deleteSession` with an `expectedLeafId` first compares the leaf, then deletes in both stores: a turn that is saved in between is lost.
  * - Records of users and apps are those of `to`.
  * - Session records are those of both stores if `from` keeps records; a record that is in both is read from `to`. The removal of a record works on
@@ -98,7 +99,14 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
     this.#to = to;
     this.#old = from as SnapshotStore<S>;
     this.#oldCan = capabilitiesOf(from);
-    this.capabilities = to.capabilities;
+    const can = this.#oldCan;
+    this.capabilities = {
+      ...to.capabilities,
+      delete: to.capabilities.delete && can.delete,
+      prune: to.capabilities.prune && can.prune,
+      // Sessions of a store without owners are in no list of an owner.
+      ...((!can.list || !can.details || can.incompleteLists) && { incompleteLists: true }),
+    };
   }
 
   async getSnapshot(lookup: SnapshotLookup): Promise<SessionSnapshot<S> | undefined> {
@@ -188,16 +196,14 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
   }
 
   async #deleteSession(options: SessionStoreOptions & { sessionId: string }): Promise<DeleteResult> {
+    const sessionId = checkSession(options);
     const canDelete = this.#oldCan.delete;
+    // Without its snapshots in `to`, the session would be read as it was in `from`.
+    if (!canDelete && (await this.#from.getSnapshot(options)))
+      throw this.#refusal(`delete session ${quote(sessionId)}`);
     const old = canDelete ? await this.#old.deleteSession(options) : { snapshots: 0, shards: 0 };
     // `to` is last: while `from` still had the session, other callers may have continued it in `to`.
     const { snapshots, shards } = await this.#to.deleteSession(options);
-    if (!canDelete && (await this.#from.getSnapshot(options))) {
-      throw failedPrecondition(
-        `Session ${quote(options.sessionId)} is deleted in the store that migratingStore writes to, but the one it reads from can't delete. ` +
-          `Remove it in that store by other means.`,
-      );
-    }
     return { snapshots: old.snapshots + snapshots, shards: old.shards + shards };
   }
 
@@ -205,8 +211,8 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
     policy: PrunePolicy,
     options?: SessionStoreOptions & { dryRun?: boolean; sessionId?: string },
   ): Promise<PruneResult> {
+    if (!this.#oldCan.prune) throw this.#refusal('prune');
     const pruned = await this.#to.prune(policy, options);
-    if (!this.#oldCan.prune) return pruned;
     const { sessions, snapshots, shards } = await this.#old.prune(policy, options);
     return {
       sessions: pruned.sessions + sessions,
@@ -251,6 +257,13 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
   async close(): Promise<void> {
     const old: Partial<SnapshotStore<S>> = this.#old;
     await Promise.all([this.#to.close(), Promise.resolve(old.close?.())]);
+  }
+
+  #refusal(action: string): Error {
+    return failedPrecondition(
+      `The store that migratingStore reads from can't ${action}, so nothing was deleted. ` +
+        'Move its sessions with copySessions, then use the new store alone.',
+    );
   }
 
   #scopeStore(): ScopeStore {
