@@ -22,8 +22,8 @@ export interface Resumption {
  * Converts a client's `resume` into arguments of `generate`. Every entry must answer a pending interrupt of the last message, and each
  * interrupt must be answered once. A restarted tool gets its original input: the input that the client sends is compared, never used.
  *
- * Requests of one tool without a `ref` are matched by their inputs, then by their order. They get refs, because `generate` would match all of
- * them to the first.
+ * Requests of one tool without a `ref`, or with an empty one, are matched by their inputs, then by their order. They get refs, because
+ * `generate` would match all of them to the first, or to none.
  *
  * @throws `INVALID_ARGUMENT`, before any tool runs.
  */
@@ -71,14 +71,14 @@ export function toResumption(resume: Resume, history: readonly MessageData[]): R
   };
 }
 
-/** Copies with a new ref of all requests that share a name and ref with an earlier one. */
+/** Copies with a new ref of all requests that share a name and ref with an earlier one, or have an empty ref. */
 function withRefs(requests: readonly ToolRequestPart[]): ReadonlyMap<Part, ToolRequestPart> {
   const distinct = new Map<Part, ToolRequestPart>();
   const taken = new Set<string>();
   for (const part of requests) {
     const { name, ref } = part.toolRequest;
     let free = ref;
-    for (let n = 2; taken.has(keyOf({ name, ref: free })); n++) free = `${ref ?? name}-${n}`;
+    for (let n = 2; free === '' || taken.has(keyOf({ name, ref: free })); n++) free = `${ref || name}-${n}`;
     taken.add(keyOf({ name, ref: free }));
     if (free !== ref) distinct.set(part, { ...part, toolRequest: { ...part.toolRequest, ref: free } });
   }

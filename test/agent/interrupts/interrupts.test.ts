@@ -117,10 +117,12 @@ describe.each(CHANGING_STORE_KINDS)('interrupts on $name', ({ make }) => {
   });
 
   test.each([
-    ['in order', [5, 7]],
-    ['in another order', [7, 5]],
-  ])('requests of one tool without a ref get each its own input, approved %s', async (_, amounts) => {
-    const noRef = (amount: number): Part => ({ toolRequest: { name: 'pay', input: { amount } } });
+    ['without a ref', 'in order', [5, 7], {}],
+    ['without a ref', 'in another order', [7, 5], {}],
+    ['with an empty ref', 'in order', [5, 7], { ref: '' }],
+    ['with an empty ref', 'in another order', [7, 5], { ref: '' }],
+  ])('requests of one tool %s get each its own input, approved %s', async (_, _order, amounts, ref) => {
+    const noRef = (amount: number): Part => ({ toolRequest: { name: 'pay', input: { amount }, ...ref } });
     const { agent, resume, paid } = await setUp([noRef(5), noRef(7), ask('1')], 'done');
     const approved = amounts.map((amount) => ({ ...noRef(amount), metadata: { resumed: { amount } } }));
     const { output } = await resume({ restart: approved as never, ...respond('ask', '1') });
@@ -131,10 +133,10 @@ describe.each(CHANGING_STORE_KINDS)('interrupts on $name', ({ make }) => {
     expect(messages?.[2]?.content).toHaveLength(3);
   });
 
-  test('answers to one tool without refs go to its requests in order', async () => {
-    const noRef = (question: string): Part => ({ toolRequest: { name: 'ask', input: { question } } });
+  test.each([{}, { ref: '' }])('answers to one tool without refs go to its requests in order: %o', async (ref) => {
+    const noRef = (question: string): Part => ({ toolRequest: { name: 'ask', input: { question }, ...ref } });
     const { resume, scripted } = await setUp([noRef('a'), noRef('b')], 'done');
-    const respondTo = (output: string) => ({ toolResponse: { name: 'ask', output } });
+    const respondTo = (output: string) => ({ toolResponse: { name: 'ask', output, ...ref } });
     const { output } = await resume({ respond: [respondTo('A'), respondTo('B')] });
     expect(output.message).toEqual(model('done'));
     const answers = scripted.requests[1]?.messages.at(-1)?.content.map((part) => part.toolResponse?.output);
