@@ -2,7 +2,7 @@ import { AgentInitSchema, AgentOutputSchema, AgentStreamChunkSchema, definePromp
 import { defineBidiAction } from '@genkit-ai/core';
 import type { z } from 'genkit';
 import { toJsonSchema } from 'genkit/schema';
-import { checkNames } from '../../client/check.ts';
+import { checkNames, type AllNames } from '../../client/check.ts';
 import { invalidArgument } from '../../errors.ts';
 import { isInTurn } from '../../session/state/session-state.ts';
 import { guardTemplates } from '../../session/template-text.ts';
@@ -22,6 +22,7 @@ import { runAgent } from '../turn/run-agent.ts';
 import { readSnapshot } from '../open/read-snapshot.ts';
 import { withFailure } from '../save/last-failure.ts';
 import { registerSnapshotActions } from './snapshot-actions.ts';
+import type { ReadOptions, WaitOptions } from '../../client/types.ts';
 import type {
   Agent,
   AgentCallOptions,
@@ -33,6 +34,9 @@ import type {
   PromptAgentConfig,
   WithStateSchema,
 } from '../types.ts';
+
+const READ: AllNames<ReadOptions> = { metadataOnly: true };
+const WAIT: AllNames<WaitOptions> = { ...READ, abortSignal: true, timeoutMs: true };
 
 /**
  * Defines an agent with a prompt of its own: `config` takes the options of `ai.definePrompt` and those of the agent's state.
@@ -178,11 +182,9 @@ function register<State, Output>(
   );
   const assertNamesAreKept = keptNames(registry, [`/agent/${name}`, ...keys]);
   const ambient = inProcessApi<State, Output>(agent, action, undefined);
-  const apiFor = (options?: AgentCallOptions) =>
-    options?.context ? inProcessApi<State, Output>(agent, action, options.context) : ambient;
-  const apiOf = (method: string, options?: AgentCallOptions) => {
-    checkNames(method, options, { context: true });
-    return apiFor(options);
+  const apiOf = (method: string, options?: AgentCallOptions, more?: object) => {
+    checkNames(method, options, { context: true, ...more });
+    return options?.context ? inProcessApi<State, Output>(agent, action, options.context) : ambient;
   };
   const defined = { agent, fn } as DefinedAgent;
   noteAgent(registry, defined);
@@ -206,9 +208,10 @@ function register<State, Output>(
     },
     chat: (init, options) => apiOf('chat', options).chat(init),
     loadChat: async (lookup, options) => apiOf('loadChat', options).loadChat(lookup),
-    getSnapshot: (lookup, options) => apiFor(options).getSnapshot(lookup, options),
-    waitForSnapshot: (snapshotId, options) => apiFor(options).waitForSnapshot(snapshotId, options),
-    abort: (snapshotId, options) => apiFor(options).abort(snapshotId),
+    getSnapshot: async (lookup, options) => apiOf('getSnapshot', options, READ).getSnapshot(lookup, options),
+    waitForSnapshot: async (snapshotId, options) =>
+      apiOf('waitForSnapshot', options, WAIT).waitForSnapshot(snapshotId, options),
+    abort: async (snapshotId, options) => apiOf('abort', options).abort(snapshotId),
     getSnapshotData: async ({ context, ...lookup }) =>
       withFailure(agent, await readSnapshot(agent, { ...lookup, context: contextFor(registry, context) })),
   };

@@ -4,6 +4,7 @@ import { logger } from 'genkit/logging';
 import { runInNewSpan, SPAN_TYPE_ATTR } from 'genkit/tracing';
 import { logError, quote } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
+import { checkOptions, isListOf, isObject, isString } from '../../store/check-options.ts';
 import type { SnapshotStore } from '../../store/contract.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { definedAgents, type DefinedAgent } from '../defined-agents.ts';
@@ -55,7 +56,7 @@ export interface Recovery {
  * It searches all sessions of the tenant through the store's list. Agents with `background.recover` do this by themselves.
  *
  * @param ai The `Genkit` instance, or its registry, with the agents.
- * @throws `INVALID_ARGUMENT` when `ai` is neither; the store's errors from listing its sessions. A run that cannot be taken over is
+ * @throws `INVALID_ARGUMENT` when `ai` is neither, and for an unknown option; the store's errors from listing its sessions. A run that cannot be taken over is
  *   logged, and found again by the next search.
  * @example
  * const { runs } = await recoverRuns(ai);
@@ -63,6 +64,7 @@ export interface Recovery {
  */
 export async function recoverRuns(ai: GenkitOrRegistry, options: RecoverOptions = {}): Promise<Recovery> {
   const registry = registryOf(ai);
+  checkOptions('recoverRuns', options, { context: isObject, snapshotIds: isListOf(isString, 'ids') });
   const agents = definedAgents(registry).filter(({ agent }) => agent.store);
   const context = contextFor(registry, options.context);
   const { snapshotIds } = options;

@@ -16,6 +16,14 @@ test.each([[{}], [null], ['ai'], [new InMemorySessionStore()]])(
   },
 );
 
+test('recoverRuns refuses an unknown option', async () => {
+  const misspelt = { contexts: [{ auth: { uid: 'ada' } }] };
+  await expect(recoverRuns(genkit({}), misspelt as never)).rejects.toMatchObject({
+    status: 'INVALID_ARGUMENT',
+    message: expect.stringContaining("did you mean 'context'?"),
+  });
+});
+
 describe.each(STORE_KINDS)('a process that shuts down, on $name', ({ make }) => {
   test('waits for its background runs; a run that ends in time is not handed over', async () => {
     const store = await make();

@@ -80,6 +80,21 @@ describe('the session of a user', () => {
     expect(await agent.abort(snapshotId, as('ada'))).toBe('pending');
   });
 
+  test('is not looked for by a caller whose context is passed as the options', async () => {
+    const { agent } = setUp();
+    const { snapshotId } = await agent.chat({ sessionId: 's' }, as('ada')).send('hi');
+    const { context } = as('ada');
+    const refusal = (method: string) => ({
+      status: 'INVALID_ARGUMENT',
+      message: expect.stringContaining(`${method} has no option 'auth'. It has context`),
+    });
+    for (const method of ['getSnapshot', 'waitForSnapshot', 'abort'] as const) {
+      await expect(agent[method](snapshotId!, context as never)).rejects.toMatchObject(refusal(method));
+    }
+    await expect(agent.getSnapshot('x', { metadataonly: true } as never)).rejects.toThrow("mean 'metadataOnly'?");
+    await expect(agent.waitForSnapshot('x', { timeout: 50 } as never)).rejects.toThrow("mean 'timeoutMs'?");
+  });
+
   test('is open to all users with shareSessions, and keeps its owner', async () => {
     const { agent, store } = setUp({ shareSessions: true });
     await call(agent, ['mine'], { sessionId: 's' }, as('ada'));
