@@ -1,4 +1,4 @@
-import { putByName } from '../json/named-list.ts';
+import { mergeByName, putByName } from '../json/named-list.ts';
 import type {
   AgentChunk,
   AgentInput,
@@ -93,7 +93,7 @@ export function messagesWith<State>(
 }
 
 export function artifactsWith<State>(point: Point<State>, turn: RunningTurn<State>): readonly Artifact[] {
-  return turn.artifacts.length === 0 ? point.artifacts : turn.artifacts.reduce(put, point.artifacts);
+  return turn.artifacts.length === 0 ? point.artifacts : mergeByName(point.artifacts, turn.artifacts);
 }
 
 /** The point after a turn. */
@@ -110,7 +110,7 @@ export function pointAfter<State>(
     status: finishReason === 'aborted' ? 'aborted' : 'completed',
     messages: messagesWith(point, { ...turn, messages: streamed }),
     state: state ?? turn.state ?? point.state,
-    artifacts: (artifacts.length > 0 ? artifacts : turn.artifacts).reduce(put, point.artifacts),
+    artifacts: mergeByName(point.artifacts, artifacts.length > 0 ? artifacts : turn.artifacts),
     interrupts,
   };
 }

@@ -1,5 +1,5 @@
 import { patched } from '../apply-unchecked.ts';
-import { putByName } from '../../json/named-list.ts';
+import { mergeByName } from '../../json/named-list.ts';
 import { AgentError } from '../errors.ts';
 import { withoutValue } from './parts.ts';
 import type { AgentTransport } from '../transport.ts';
@@ -124,8 +124,7 @@ export class Conversation<State> {
       this.#restore(before);
     } else {
       this.messages = output.message ? [...this.messages, withoutValue(output.message)] : this.messages;
-      this.artifacts = [...this.artifacts];
-      for (const artifact of output.artifacts ?? []) putByName(this.artifacts, artifact);
+      this.artifacts = mergeByName(this.artifacts, output.artifacts ?? []);
     }
     if (output.state) {
       this.#clientState = output.state;

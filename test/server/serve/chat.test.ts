@@ -259,6 +259,24 @@ describe('artifacts', () => {
     session.addArtifacts(artifacts);
     expect(chat.artifacts).toEqual(session.getArtifacts());
   });
+
+  it('without a name are not repeated by the next outputs, which name all of the session', async () => {
+    const [chart, note, map] = ['chart', 'note', 'map'].map((text) => ({ parts: [{ text }] }));
+    const outputs = [
+      [chart!],
+      [chart!, { name: 'a', parts: [] }, note!],
+      [chart!, { name: 'a', parts: note!.parts }, note!, { name: '', parts: [] }, chart!, map!],
+    ];
+    outputs.push(outputs[2]!);
+    const { agent } = chatOver(
+      ...outputs.map((artifacts) => ({ output: { message: modelMessage('done'), artifacts } })),
+    );
+    const chat = agent.chat();
+    for (const artifacts of outputs) {
+      await chat.send('go');
+      expect(chat.artifacts).toEqual(artifacts);
+    }
+  });
 });
 
 describe('a turn that fails', () => {
