@@ -95,10 +95,11 @@ async function attempt<State>(
     // After this point an abort no longer affects this turn.
     if (scope.aborted) return { status: 'aborted' };
     const error = keepOutput(agent, session, result);
-    chunks.endState();
     // With any other handler it is unknown whether the waiting request is the one that was approved.
     const hasAnswered = taken !== undefined && doesPassGate(handler);
     outcome = await commits.complete(context.snapshotId, { finishReason: result?.finishReason, error, hasAnswered });
+    // After the save, which applies updates of shared keys to their values of that time.
+    chunks.endState();
     const messages = commits.lastGood.state.messages ?? [];
     const isOwn = owner ? owner.userId === caller.userId : !agent.can.details;
     afterTurn(agent, session, { outcome, messages, context: caller.context, isOwn });

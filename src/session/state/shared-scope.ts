@@ -21,11 +21,8 @@ export class SharedScope {
   /** The record with the turn's changes; the same object as `#base` while there are none. */
   #view: ScopeRecord;
   #operations: Operation[] = [];
-  /** The operations of each change that {@link change} returned, and the record after them. */
-  readonly #returned = new WeakMap<
-    ScopeChange,
-    { readonly operations: readonly Operation[]; readonly view: ScopeRecord }
-  >();
+  /** The operations of each change that {@link change} returned, and the record after them: as the save made it, once it has. */
+  readonly #returned = new WeakMap<ScopeChange, { readonly operations: readonly Operation[]; view: ScopeRecord }>();
   /** The view is also stored in {@link #returned}, so the next change must copy it first. */
   #isViewKept = false;
 
@@ -61,12 +58,14 @@ export class SharedScope {
   change(): ScopeChange | undefined {
     const operations = [...this.#operations];
     if (operations.length === 0) return undefined;
+    const returned = { operations, view: this.#view };
     const change = (record: ScopeRecord): ScopeRecord => {
       for (const operation of operations) perform(record, operation, this.#id, this.#rules);
+      returned.view = copyJson(record);
       return record;
     };
     const scoped: ScopeChange = { id: this.#id, change };
-    this.#returned.set(scoped, { operations, view: this.#view });
+    this.#returned.set(scoped, returned);
     this.#isViewKept = true;
     return scoped;
   }
@@ -79,6 +78,7 @@ export class SharedScope {
       this.#base = returned.view;
       const saved = new Set(returned.operations);
       this.#operations = this.#operations.filter((operation) => !saved.has(operation));
+      if (this.#operations.length === 0) this.#view = this.#base;
     }
   }
 

@@ -161,6 +161,24 @@ describe('the prompt of an agent', () => {
 });
 
 describe('a client', () => {
+  test('sees an updated key as it was saved, not as the turn had computed it', async () => {
+    const store = new InMemorySessionStore();
+    const id = { scope: 'user', appName: 'a', userId: 'ada' } as const;
+    const own = { user: z.object({ n: z.number(), theme: z.string() }) };
+    const agent = defineCustomAgent(genkit({}), { name: 'a', store, scopes: own }, async (sess) => {
+      await sess.run(async () => {
+        sess.state.update('user:n', (n) => (n ?? 0) + 1);
+        const other = { sessionId: 'other', status: 'completed', createdAt: '2026-01-01T00:00:00Z' } as const;
+        await store.saveSnapshot('other', () => other, { scopes: [{ id, change: () => ({ n: 5, theme: 'dark' }) }] });
+      });
+      return {};
+    });
+    const chat = agent.chat({}, { context });
+    await chat.send('go');
+    expect(await store.readScopes({ scopes: [id] })).toEqual([{ n: 6, theme: 'dark' }]);
+    expect(chat.state).toEqual({ 'user:n': 6, 'user:theme': 'dark' });
+  });
+
   test('sees user: and app: keys as they change and in snapshots, temp: keys never, over HTTP too', async () => {
     const { agent } = shop(setAll);
     const served = await serveByHandler([agent], { context: async () => context });
