@@ -530,8 +530,8 @@ export interface TurnPlace extends SessionStoreOptions {
 export interface ChangingStore {
   /** Returns the stored form of a saved state; the state itself if nothing was changed. Both are immutable. */
   storedState<S>(state: SessionState<S>): SessionState<S>;
-  /** Returns the form of a custom state that a save of this turn would store. Default: the custom state itself. */
-  readonly redactCustom?: (custom: unknown, turn: TurnPlace) => Promise<unknown>;
+  /** Returns the form of the custom state that a save of this state would store. Default: the custom state itself. */
+  readonly redactCustom?: (state: SessionState, turn: TurnPlace) => Promise<unknown>;
   /**
    * Returns the request to send to the model instead of this one. Default: requests are not changed.
    */

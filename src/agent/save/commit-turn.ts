@@ -228,12 +228,13 @@ export class TurnCommits<State> {
    * The custom state as the store keeps it, which the next call must be able to read; `undefined` if the store keeps it unchanged. Never
    * rejects: if a rule fails, the save reports it.
    */
-  async #redacted({ sessionId, custom }: SessionState<State>): Promise<unknown> {
+  async #redacted(state: SessionState<State>): Promise<unknown> {
+    const { sessionId, custom } = state;
     const { stateSchema, sharedStore } = this.#agent;
     if (!stateSchema || custom === undefined || sessionId === undefined) return undefined;
     const turn = { sessionId, parentId: this.#parentId, context: this.#context };
     return changesOf(sharedStore)
-      .redactCustom?.(custom, turn)
+      .redactCustom?.(state, turn)
       .catch(() => undefined);
   }
 

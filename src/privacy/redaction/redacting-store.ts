@@ -237,10 +237,12 @@ class RedactingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore, Ch
     return this.#sessions.sharedRedaction().redact(undefined, text);
   }
 
-  async redactCustom(custom: unknown, turn: TurnPlace): Promise<unknown> {
+  async redactCustom({ messages = [], custom }: SessionState, turn: TurnPlace): Promise<unknown> {
     const redaction = await this.#redactionOf(turn);
     const base = this.#sessions.known(turn.parentId, turn)?.state;
-    return (await redaction.redact(base && { custom: base.custom }, copyJson({ custom }))).custom;
+    // The new messages come first, as in a save, so that they get the same numbers.
+    const state = copyJson({ messages: messages.slice(base?.messages?.length ?? 0), custom });
+    return (await redaction.redact(base && { custom: base.custom }, state)).custom;
   }
 
   async #redactRequest(request: GenerateRequest, turn: TurnPlace): Promise<GenerateRequest> {
