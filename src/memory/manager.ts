@@ -109,7 +109,6 @@ export class MemoryManager {
     return this.#worker.track(ingesting());
   };
   readonly #jobs: ManagedJobs;
-  readonly #attached: Attachment[] = [];
   readonly #uses = new LruCache<Map<string, string>>(MOST_USED_SCOPES);
   #refused = 0;
 
@@ -568,7 +567,6 @@ export class MemoryManager {
    */
   async close(): Promise<void> {
     for (const holder of [this.#pipeline.ai.registry, this]) managedJobsOf(holder).delete(this.#jobs);
-    for (const attached of this.#attached) attached.close();
     await withinTime('The memory worker', CLOSE_MS, undefined, () => this.#worker.close()).catch(() => {
       logger.warn(
         'The memory manager was closed, but some of its work still runs, because a store or a function does not answer.',
@@ -589,11 +587,10 @@ export class MemoryManager {
       findByWords: (scope: MemoryScope, text: string, abortSignal: AbortSignal) =>
         this.#nearest(scope, text, { abortSignal }, 'words'),
       ingest: this.#ingest,
+      isClosed: () => this.#worker.isClosed,
       ...this.#places,
     };
-    const attached = new Attachment(this, parts, options);
-    this.#attached.push(attached);
-    return attached;
+    return new Attachment(this, parts, options);
   }
 
   #scopeIds(context: ActionContext | undefined, unreadable?: UnreadableItems): AsyncGenerator<MemoryScopeId> {

@@ -31,6 +31,7 @@ import type {
 export interface ManagerParts {
   readonly pipeline: Pipeline;
   readonly ingest: IngestWhile;
+  readonly isClosed: () => boolean;
   readonly findByWords: FindByWords;
   /** The stores in which the manager finds sessions. An attachment adds the stores of its agents. */
   readonly stores: Set<SnapshotStore>;
@@ -61,7 +62,7 @@ export class Attachment implements AttachedMemory {
     this.#settings = settings;
     const { topics, isSuccess, triggers, limits } = parts.pipeline;
     // Longer than the time limit of the application's `redact`, so that its error is reported first.
-    this.#triggers = new Triggers(parts.ingest, triggers, Math.min(2 * limits.timeoutMs, LONGEST_TIMER_MS));
+    this.#triggers = new Triggers(parts, triggers, Math.min(2 * limits.timeoutMs, LONGEST_TIMER_MS));
     // Longer than the deadlines of the search and the profile together: these end first, and return the data found so far.
     this.deadlineMs = Math.min(2 * settings.deadlineMs + 1_000, LONGEST_TIMER_MS);
     this.#turnParts = {
@@ -144,11 +145,6 @@ export class Attachment implements AttachedMemory {
         return scopeFor(kind, { context, appName, userId, sessionId });
       },
     });
-  }
-
-  /** Stops waiting for sessions to be idle. @internal */
-  close(): void {
-    this.#triggers.close();
   }
 
   /** @internal */

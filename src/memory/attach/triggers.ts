@@ -26,16 +26,22 @@ interface TrackedSession {
   readonly learn: () => Promise<void>;
 }
 
+/** The manager of the memories. */
+interface LearningManager {
+  readonly ingest: IngestWhile;
+  readonly isClosed: () => boolean;
+}
+
 /** Learns from sessions after a number of turns, or after an idle time. */
 export class Triggers {
-  readonly #ingest: IngestWhile;
+  readonly #manager: LearningManager;
   readonly #when: Required<MemoryTriggers>;
   readonly #timeoutMs: number;
   readonly #tracked = new Map<string, TrackedSession>();
 
   /** @param timeoutMs The time limit for adding the jobs of one session to the queue. */
-  constructor(ingest: IngestWhile, when: Required<MemoryTriggers>, timeoutMs: number) {
-    this.#ingest = ingest;
+  constructor(manager: LearningManager, when: Required<MemoryTriggers>, timeoutMs: number) {
+    this.#manager = manager;
     this.#when = when;
     this.#timeoutMs = timeoutMs;
   }
@@ -62,7 +68,8 @@ export class Triggers {
       tracked.unlearned = 0;
       return this.#learn(sessionId, later);
     };
-    const timer = isDue || onIdleMs === false ? undefined : setTimeout(() => void learn(), onIdleMs);
+    const timer =
+      isDue || onIdleMs === false ? undefined : setTimeout(() => void (this.#manager.isClosed() || learn()), onIdleMs);
     timer?.unref();
     const tracked: TrackedSession = { turns, unlearned: isDue ? 0 : unlearned, timer, learn };
     this.#tracked.set(key, tracked);
@@ -81,11 +88,6 @@ export class Triggers {
     return tracked;
   }
 
-  /** Stops tracking all sessions. */
-  close(): void {
-    for (const key of this.#tracked.keys()) this.stop(key);
-  }
-
   /** If `read` is given (a session that was read already), the ingest begins before this method returns, so `settled` waits for it. */
   async #learn(sessionId: string, later: ReadSession, read?: SessionToLearn): Promise<void> {
     const ingest = async () => {
@@ -93,7 +95,7 @@ export class Triggers {
       if (!session) return;
       const { scope, messages } = session;
       const source = sourceOfSession(session);
-      await this.#ingest({ scope, source, messages }, async () => (await later()) !== undefined);
+      await this.#manager.ingest({ scope, source, messages }, async () => (await later()) !== undefined);
     };
     try {
       await withinTime('The ingest', this.#timeoutMs, undefined, ingest);
