@@ -1,4 +1,6 @@
-import { exportSessions, FileSessionStore, importSessions, InMemorySessionStore } from 'genkitx-agents';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { copySessions, exportSessions, FileSessionStore, importSessions, InMemorySessionStore } from 'genkitx-agents';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -87,6 +89,29 @@ describe('exportSessions and importSessions', () => {
       'end',
     ]);
     await expect(textOf(exportSessions(store, { sessionIds: ['c'] }))).rejects.toThrow('There is no session "c"');
+  });
+
+  it('name data that the list can’t read, after everything else was exported or copied', async () => {
+    const folder = temporaryFolder();
+    const from = new FileSessionStore(folder, { durability: 'fast' });
+    await importSessions(from, bytesOf(await textOf(exportSessions(await filled()))));
+    await from.close();
+    for (const path of ['a1.json', 'a2.json', 'a3.json', '.sessions/a/log.jsonl'])
+      writeFileSync(join(folder, 'global', path), 'damaged');
+
+    const store = new FileSessionStore(folder, { durability: 'fast' });
+    let text = '';
+    const reading = (async () => {
+      for await (const line of exportSessions(store)) text += line;
+    })();
+    await expect(reading).rejects.toThrow(/^DATA_LOSS: The export is incomplete, because .*: global\/\.sessions\/a\./);
+    expect(text.match(/"kind":"(session|snapshot|end)"/g)).toHaveLength(4);
+    const to = new InMemorySessionStore();
+    await expect(copySessions(store, to)).rejects.toThrow(/^DATA_LOSS: The copy is incomplete/);
+    expect((await to.listSessions()).items).toHaveLength(1);
+    expect((await to.listScopes()).items).toEqual([ADA]);
+    expect(await textOf(exportSessions(store, { sessionIds: ['b'] }))).toContain('"end"');
+    await store.close();
   });
 
   it.each([

@@ -9,7 +9,10 @@ import {
   listGenkitDirectory,
   migratingStore,
   SessionConflictError,
+  z,
+  type PageOptions,
   type RecordStore,
+  type ScopeRecord,
   type SessionSnapshotInput,
   type SessionStore,
 } from 'genkitx-agents';
@@ -17,6 +20,8 @@ import { applyRetention, eraseUser, exportUser, piiRules, redacting } from 'genk
 import { describe, expect, it } from 'vitest';
 import { FOREIGN_CAPABILITIES } from '../../src/store/contract.ts';
 import { sessionStoreConformance } from '../conformance/index.ts';
+import { itemsOf } from '../../src/store/list/items-of.ts';
+import { collect } from '../support/collect.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 function turn(n: number, plan: Partial<SessionSnapshotInput> = {}): SessionSnapshotInput {
@@ -240,6 +245,84 @@ describe('migratingStore', () => {
     expect(() => migratingStore({ from: new GenkitMemoryStore(), to: new GenkitMemoryStore() as never })).toThrow(
       'capabilities',
     );
+  });
+});
+
+describe('migratingStore with values of users and apps', () => {
+  it('keeps the values of users and apps that are only in from, and removes them from both', async () => {
+    const from = new InMemorySessionStore();
+    const to = new InMemorySessionStore();
+    const store = migratingStore({ from, to });
+    const ada = { scope: 'user', appName: 'shop', userId: 'ada' } as const;
+    const shop = { scope: 'app', appName: 'shop' } as const;
+    const set = (values: ScopeRecord) => ({
+      scopes: [{ id: ada, change: (record: ScopeRecord) => ({ ...record, ...values }) }],
+    });
+    await from.saveSnapshot('old', () => turn(1), {
+      session: { ownerId: 'ada' },
+      scopes: [
+        { id: ada, change: () => ({ size: 42, seat: 1 }) },
+        { id: shop, change: () => ({ sale: 5 }) },
+      ],
+    });
+    expect(await store.readScopes({ scopes: [ada, shop] })).toEqual([{ size: 42, seat: 1 }, { sale: 5 }]);
+    const listed = () => collect(itemsOf((page: PageOptions) => store.listScopes(page), { limit: 1 }));
+    expect(await listed()).toEqual(expect.arrayContaining([ada, shop]));
+
+    await store.saveSnapshot('new', () => turn(2, { parentId: 'old' }), set({ seat: 2 }));
+    expect(await store.readScopes({ scopes: [ada] })).toEqual([{ size: 42, seat: 2 }]);
+    expect(await from.readScopes({ scopes: [ada] })).toEqual([{ size: 42, seat: 1 }]);
+    expect(await listed()).toHaveLength(2);
+
+    await store.saveSnapshot('empty', () => turn(3, { parentId: 'new' }), {
+      scopes: [{ id: ada, change: () => ({}) }],
+    });
+    expect(await store.readScopes({ scopes: [ada] })).toEqual([{}]);
+
+    await store.saveSnapshot('again', () => turn(4, { parentId: 'empty' }), set({ seat: 3 }));
+    await from.saveSnapshot('beside', () => turn(1, { sessionId: 'other' }), set({ size: 43 }));
+    expect(await store.deleteScope({ scope: ada })).toBe(true);
+    expect([await from.readScopes({ scopes: [ada] }), await to.readScopes({ scopes: [ada] })]).toEqual([[{}], [{}]]);
+  });
+
+  it('erases and exports the values of a user that are only in from', async () => {
+    const from = new InMemorySessionStore();
+    const store = migratingStore({ from, to: new InMemorySessionStore() });
+    const ada = { scope: 'user', appName: 'shop', userId: 'ada' } as const;
+    await from.saveSnapshot('old', () => turn(1), { scopes: [{ id: ada, change: () => ({ size: 42 }) }] });
+    const lines: unknown[] = [];
+    for await (const line of exportUser(store, { userId: 'ada' })) lines.push(JSON.parse(line));
+    expect(lines).toContainEqual({ kind: 'scope', scope: ada, values: { size: 42 } });
+    expect(await eraseUser(store, { userId: 'ada' })).toMatchObject({ scopes: 1 });
+    expect((await from.listScopes()).items).toEqual([]);
+  });
+
+  it('starts a user’s state from the values in from', async () => {
+    const from = new InMemorySessionStore();
+    await from.saveSnapshot('old', () => turn(1), {
+      scopes: [{ id: { scope: 'user', appName: 'shop', userId: 'ada' }, change: () => ({ visits: 4 }) }],
+    });
+    const ai = genkit({});
+    const agent = ai.defineCustomAgent<object>(
+      {
+        name: 'counting',
+        appName: 'shop',
+        store: migratingStore({ from, to: new InMemorySessionStore() }),
+        scopes: { user: z.object({ visits: z.number() }) },
+      },
+      async (sess) => {
+        await sess.run(async () => {
+          const visits = Number(sess.session.state.get('user:visits') ?? 0) + 1;
+          sess.session.state.set('user:visits', visits);
+        });
+        return {
+          message: { role: 'model', content: [{ text: String(Number(sess.session.state.get('user:visits'))) }] },
+        };
+      },
+    );
+    const context = { auth: { uid: 'ada' } };
+    expect((await agent.chat({}, { context }).send('Hi')).text).toBe('5');
+    expect((await agent.chat({}, { context }).send('Hi')).text).toBe('6');
   });
 });
 

@@ -1,3 +1,4 @@
+import { dataLoss, quote } from '../../errors.ts';
 import type {
   ListSessionsOptions,
   Page,
@@ -19,6 +20,19 @@ export class UnreadableItems {
 
   get all(): Unreadable[] {
     return [...this.#items.values()];
+  }
+
+  /**
+   * @param work The work that has skipped the items, for the error: "The copy".
+   * @throws `DATA_LOSS` if there are items.
+   */
+  assertNone(work: string): void {
+    const names = this.all.map(({ sessionId, place }) => (sessionId === undefined ? `${place}` : quote(sessionId)));
+    if (names.length === 0) return;
+    throw dataLoss(
+      `${work} is incomplete, because the store has data that can't be read: ${names.join(', ')}. Everything else was read. Restore this data ` +
+        'from a backup, or delete it, and try again.',
+    );
   }
 }
 

@@ -12,7 +12,7 @@ import {
   type SessionStoreOptions,
   type SnapshotStore,
 } from '../contract.ts';
-import { itemsOf, sessionsOldestFirst, snapshotsOf } from '../list/items-of.ts';
+import { itemsOf, sessionsOldestFirst, snapshotsOf, UnreadableItems } from '../list/items-of.ts';
 import { detailsOf } from '../list/session-summary.ts';
 import { CopyTarget, type CopyOutcome, type CopyResult } from './copy-target.ts';
 
@@ -42,7 +42,8 @@ export interface CopySessionsOptions extends SessionStoreOptions {
  * Run it while no agent works on the sessions: until a session is copied completely, `to` shows a part of it. A session that continued in `to` through
  * `migratingStore` gets the snapshots that lead up to its continuation; if it has other branches in `from`, it is named in `partial`.
  *
- * @throws `FAILED_PRECONDITION` when `from` can't list and no `list` is given.
+ * @throws `FAILED_PRECONDITION` if `from` can't list and no `list` is given; `DATA_LOSS` at the end, if `from` lists data that can't be read:
+ *   everything else is copied.
  *
  * @example
  * const result = await copySessions(oldStore, newStore, {
@@ -61,14 +62,22 @@ export async function copySessions<S = unknown>(
   }
   const caller: SessionStoreOptions = context === undefined ? {} : { context };
   const target = new CopyTarget(to, caller, onProgress);
-  await copyScopes(from, target, caller);
-  for await (const session of options.list?.() ?? listed(from, caller)) {
+  const unreadable = new UnreadableItems();
+  await copyScopes(from, target, { caller, unreadable });
+  for await (const session of options.list?.() ?? listed(from, { caller, unreadable })) {
     const { sessionId } = session;
     const outcome = await copySession(from, target, session, caller);
     const hasRecords = outcome !== 'diverged' && keepsRecords(from);
     await target.endSession(sessionId, outcome, hasRecords ? await from.readRecords({ ...caller, sessionId }) : []);
   }
+  unreadable.assertNone('The copy');
   return target.result;
+}
+
+/** What a list of `from` is read with. */
+interface Reading {
+  readonly caller: SessionStoreOptions;
+  readonly unreadable: UnreadableItems;
 }
 
 interface SessionToCopy extends ListedSession {
@@ -77,7 +86,7 @@ interface SessionToCopy extends ListedSession {
   readonly details?: SessionDetails;
 }
 
-async function* listed<S>(from: SessionStore<S>, caller: SessionStoreOptions): AsyncIterable<SessionToCopy> {
+async function* listed<S>(from: SessionStore<S>, { caller, unreadable }: Reading): AsyncIterable<SessionToCopy> {
   const { list, incompleteLists } = capabilitiesOf(from);
   if (!list || incompleteLists) {
     throw failedPrecondition(
@@ -87,7 +96,7 @@ async function* listed<S>(from: SessionStore<S>, caller: SessionStoreOptions): A
   }
   const store = from as SnapshotStore<S>;
   // Oldest first, so that `to` lists the sessions in the same order.
-  for await (const session of sessionsOldestFirst(store, caller)) {
+  for await (const session of sessionsOldestFirst(store, caller, unreadable)) {
     const { sessionId } = session;
     const snapshotIds: string[] = [];
     for await (const { snapshotId } of snapshotsOf(store, { ...caller, sessionId })) snapshotIds.push(snapshotId);
@@ -169,9 +178,14 @@ async function pathTo<S>(
 }
 
 /** Copies the records of users and apps that the target does not have. */
-async function copyScopes<S>(from: SessionStore<S>, target: CopyTarget<S>, caller: SessionStoreOptions): Promise<void> {
+async function copyScopes<S>(
+  from: SessionStore<S>,
+  target: CopyTarget<S>,
+  { caller, unreadable }: Reading,
+): Promise<void> {
   if (!keepsScopes(from)) return;
-  for await (const scope of itemsOf((page: PageOptions) => from.listScopes(page), { ...caller, limit: 1000 })) {
+  const list = (page: PageOptions) => from.listScopes(page);
+  for await (const scope of itemsOf(list, { ...caller, limit: 1000 }, unreadable)) {
     const [values = {}] = await from.readScopes({ ...caller, scopes: [scope] });
     await target.addScope(scope, values);
   }

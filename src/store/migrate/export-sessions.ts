@@ -1,6 +1,12 @@
 import { notFound, quote } from '../../errors.ts';
-import { keepsScopes, type PageOptions, type SessionStoreOptions, type SnapshotStore } from '../contract.ts';
-import { itemsOf, sessionsOldestFirst } from '../list/items-of.ts';
+import {
+  keepsScopes,
+  type PageOptions,
+  type ScopeStore,
+  type SessionStoreOptions,
+  type SnapshotStore,
+} from '../contract.ts';
+import { itemsOf, sessionsOldestFirst, UnreadableItems } from '../list/items-of.ts';
 import { assertCapabilities } from '../parts/assert-capabilities.ts';
 import { jsonLines, linesOfSession, type ExportedLine } from './session-lines.ts';
 
@@ -17,8 +23,9 @@ export interface ExportSessionsOptions extends SessionStoreOptions {
  *
  * Read it as a stream: states are not collected in memory. A session that is written meanwhile is exported as of some moment of the export.
  *
- * @throws `NOT_FOUND` for a session of `sessionIds` that does not exist, `FAILED_PRECONDITION` for a store that can't list all its sessions, and
- *   the store's errors: then the export is incomplete.
+ * @throws `NOT_FOUND` for a session of `sessionIds` that does not exist; `FAILED_PRECONDITION` for a store that can't list all its sessions;
+ *   `DATA_LOSS` at the end, if the store lists data that can't be read; the store's errors. Then the export is incomplete, and its last line
+ *   is missing.
  * @example
  * for await (const line of exportSessions(store)) process.stdout.write(line);
  */
@@ -35,13 +42,24 @@ async function* linesOf(
   { sessionIds, context }: ExportSessionsOptions,
 ): AsyncGenerator<ExportedLine> {
   const missing = new Set(sessionIds);
-  for await (const session of sessionsOldestFirst(store, { context })) {
+  const unreadable = new UnreadableItems();
+  for await (const session of sessionsOldestFirst(store, { context }, unreadable)) {
     if (sessionIds && !missing.delete(session.sessionId)) continue;
     yield* linesOfSession(store, session, { context });
   }
   for (const id of missing) throw notFound(`There is no session ${quote(id)} to export.`);
-  if (sessionIds || !keepsScopes(store)) return;
-  for await (const scope of itemsOf((page: PageOptions) => store.listScopes(page), { context, limit: 1000 })) {
+  if (sessionIds) return;
+  if (keepsScopes(store)) yield* scopeLines(store, context, unreadable);
+  unreadable.assertNone('The export');
+}
+
+async function* scopeLines(
+  store: ScopeStore,
+  context: SessionStoreOptions['context'],
+  unreadable: UnreadableItems,
+): AsyncGenerator<ExportedLine> {
+  const list = (page: PageOptions) => store.listScopes(page);
+  for await (const scope of itemsOf(list, { context, limit: 1000 }, unreadable)) {
     const [values = {}] = await store.readScopes({ context, scopes: [scope] });
     yield { kind: 'scope', scope, values };
   }

@@ -36,10 +36,14 @@ import { assertFunction, checkLookup, checkSession } from '../check-lookup.ts';
 import { assertExpectedLeaf } from '../choose-leaf.ts';
 import { checkPage, encodeCursor } from '../list/page.ts';
 import { readFromBoth, writeThrough, type RecordStores } from './migrating-records.ts';
+import { deleteScopeOfBoth, readScopesOfBoth, saveWithScopes, type ScopeStores } from './migrating-scopes.ts';
 
 /** The two stores of {@link migratingStore}. */
 export interface MigratingStoreOptions<S = unknown> {
-  /** The store that the application used until now, Genkit's or any other. It is read; only `deleteSession`, `prune` and the removal of a session record change it. */
+  /**
+   * The store that the application used until now, Genkit's or any other. It is read; only `deleteSession`, `prune` and the removal of a record of a
+   * session, a user or an app change it.
+   */
   readonly from: SessionStore<S>;
   /** The store for all new data. */
   readonly to: SnapshotStore<S>;
@@ -58,7 +62,8 @@ export interface MigratingStoreOptions<S = unknown> {
  * - `deleteSession` and `prune` work on both stores. If `from` can't do the same, `prune`, and `deleteSession` of a session in `from`, delete
  *   nothing and throw `FAILED_PRECONDITION`.
  * - `deleteSession` with an `expectedLeafId` first compares the leaf, then deletes in both stores: a turn that is saved in between is lost.
- * - Records of users and apps are those of `to`.
+ * - Records of users and apps are those of both stores if `from` keeps them; a record that is in both is read from `to`. The first change of a record
+ *   copies its other values from `from` to `to`. The removal of a record, or of its last value, works on both.
  * - Session records are those of both stores if `from` keeps records; a record that is in both is read from `to`. The removal of a record works on
  *   both. A record that is written while its session is only in `from` is an orphan in `to`: `prune` removes it after an hour, unless the
  *   session has continued by then.
@@ -125,8 +130,10 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
     assertFunction(mutator, 'mutator');
     const old = await this.#onlyInFrom(snapshotId, given);
     const options = await this.#seenByTo(given);
-    const save = (expected: SaveSnapshotOptions): Promise<string | null> =>
+    const saveIn = (expected: SaveSnapshotOptions): Promise<string | null> =>
       this.#to.saveSnapshot(snapshotId, old ? continuing(old, mutator) : mutator, expected);
+    const save = (expected: SaveSnapshotOptions): Promise<string | null> =>
+      saveWithScopes(this.#from, expected, saveIn);
     if (options.expectedLeafId === null) await this.#assertNoLeafInFrom(mutator, options);
     if (typeof options.expectedLeafId !== 'string') return save(options);
     try {
@@ -223,15 +230,21 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
   }
 
   async readScopes(options: SessionStoreOptions & { scopes: readonly ScopeId[] }): Promise<ScopeRecord[]> {
-    return this.#scopeStore().readScopes(options);
+    return readScopesOfBoth(this.#scopeStores(), options);
   }
 
   async deleteScope(options: SessionStoreOptions & { scope: ScopeId }): Promise<boolean> {
-    return this.#scopeStore().deleteScope(options);
+    return deleteScopeOfBoth(this.#scopeStores(), options);
   }
 
-  async listScopes(options?: PageOptions): Promise<Page<ScopeId>> {
-    return this.#scopeStore().listScopes(options);
+  async listScopes(options: PageOptions = {}): Promise<Page<ScopeId>> {
+    const { from, to } = this.#scopeStores();
+    const isInTo = async (scope: ScopeId): Promise<boolean> => {
+      const [values = {}] = await to.readScopes({ context: options.context, scopes: [scope] });
+      return Object.keys(values).length > 0;
+    };
+    const second = keepsScopes(from) ? (part: PageOptions) => from.listScopes(part) : undefined;
+    return bothPages(options, [(part) => to.listScopes(part), second && hiding(second, isInTo)]);
   }
 
   async readRecords(options: ReadRecordsOptions): Promise<SessionRecord[]> {
@@ -266,8 +279,8 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
     );
   }
 
-  #scopeStore(): ScopeStore {
-    if (keepsScopes(this.#to)) return this.#to;
+  #scopeStores(): ScopeStores<S> {
+    if (keepsScopes(this.#to)) return { from: this.#from, to: this.#to };
     throw failedPrecondition('The store that migratingStore writes to does not keep records of users and apps.');
   }
 
