@@ -1,6 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { copySessions, exportSessions, FileSessionStore, importSessions, InMemorySessionStore } from 'genkitx-agents';
+import {
+  copySessions,
+  type CopyResult,
+  exportSessions,
+  FileSessionStore,
+  importSessions,
+  InMemorySessionStore,
+} from 'genkitx-agents';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -91,27 +98,35 @@ describe('exportSessions and importSessions', () => {
     await expect(textOf(exportSessions(store, { sessionIds: ['c'] }))).rejects.toThrow('There is no session "c"');
   });
 
-  it('name data that the list can’t read, after everything else was exported or copied', async () => {
+  it.each([
+    ['one snapshot', ['a2.json'], 'session "a"', 5, 5],
+    ['a whole session', ['a1.json', 'a2.json', 'a3.json', '.sessions/a/log.jsonl'], 'global/.sessions/a', 3, 3],
+  ])('name data that can’t be read, after everything else: %s', async (_, damaged, name, snapshots, copied) => {
     const folder = temporaryFolder();
-    const from = new FileSessionStore(folder, { durability: 'fast' });
-    await importSessions(from, bytesOf(await textOf(exportSessions(await filled()))));
-    await from.close();
-    for (const path of ['a1.json', 'a2.json', 'a3.json', '.sessions/a/log.jsonl'])
-      writeFileSync(join(folder, 'global', path), 'damaged');
+    const full = new FileSessionStore(folder, { durability: 'fast' });
+    await importSessions(full, bytesOf(await textOf(exportSessions(await filled()))));
+    await full.close();
+    for (const path of damaged) writeFileSync(join(folder, 'global', path), 'damaged');
 
-    const store = new FileSessionStore(folder, { durability: 'fast' });
-    let text = '';
+    const from = new FileSessionStore(folder, { durability: 'fast' });
+    const lines: string[] = [];
     const reading = (async () => {
-      for await (const line of exportSessions(store)) text += line;
+      for await (const line of exportSessions(from)) lines.push(line);
     })();
-    await expect(reading).rejects.toThrow(/^DATA_LOSS: The export is incomplete, because .*: global\/\.sessions\/a\./);
-    expect(text.match(/"kind":"(session|snapshot|end)"/g)).toHaveLength(4);
+    const named = (work: string) =>
+      `DATA_LOSS: ${work} is incomplete, because the store has data that can't be read: ${name}.`;
+    await expect(reading).rejects.toThrow(named('The export'));
+    expect(lines.filter((line) => line.startsWith('{"kind":"snapshot"'))).toHaveLength(snapshots);
+    expect(lines.filter((line) => line.startsWith('{"kind":"scope"'))).toHaveLength(1);
+    expect(lines.at(-1)).not.toContain('"kind":"end"');
+
     const to = new InMemorySessionStore();
-    await expect(copySessions(store, to)).rejects.toThrow(/^DATA_LOSS: The copy is incomplete/);
-    expect((await to.listSessions()).items).toHaveLength(1);
-    expect((await to.listScopes()).items).toEqual([ADA]);
-    expect(await textOf(exportSessions(store, { sessionIds: ['b'] }))).toContain('"end"');
-    await store.close();
+    const progress: CopyResult[] = [];
+    const copying = copySessions(from, to, { onProgress: (result) => progress.push(result) });
+    await expect(copying).rejects.toThrow(named('The copy'));
+    expect(progress.at(-1)).toMatchObject({ sessions: 1, snapshots: copied, scopes: 1, partial: [], diverged: [] });
+    expect(await textOf(exportSessions(from, { sessionIds: ['b'] }))).toContain('"kind":"end"');
+    await from.close();
   });
 
   it.each([

@@ -1,8 +1,11 @@
-import { dataLoss, quote } from '../../errors.ts';
+import { dataLoss, isUnreadable, quote } from '../../errors.ts';
 import type {
   ListSessionsOptions,
   Page,
   PageOptions,
+  ScopeId,
+  ScopeRecord,
+  ScopeStore,
   SessionStoreOptions,
   SessionSummary,
   SnapshotMetadata,
@@ -18,6 +21,25 @@ export class UnreadableItems {
     for (const item of items) this.#items.set(JSON.stringify(item), item);
   }
 
+  has(item: Unreadable): boolean {
+    return this.#items.has(JSON.stringify(item));
+  }
+
+  /** Returns the result of a read; `undefined` if the data can't be read: then adds the item. */
+  read<T>(item: Unreadable, reading: Promise<T>): Promise<T | undefined> {
+    return reading.catch((error: unknown) => {
+      if (!isUnreadable(error)) throw error;
+      this.add([item]);
+      return undefined;
+    });
+  }
+
+  /** Like {@link read}, for the values of a user or an app. */
+  async readScope(store: ScopeStore, scope: ScopeId, caller: SessionStoreOptions): Promise<ScopeRecord | undefined> {
+    const place = `the values of ${JSON.stringify(scope)}`;
+    return (await this.read({ place }, store.readScopes({ ...caller, scopes: [scope] })))?.[0];
+  }
+
   get all(): Unreadable[] {
     return [...this.#items.values()];
   }
@@ -27,7 +49,9 @@ export class UnreadableItems {
    * @throws `DATA_LOSS` if there are items.
    */
   assertNone(work: string): void {
-    const names = this.all.map(({ sessionId, place }) => (sessionId === undefined ? `${place}` : quote(sessionId)));
+    const names = this.all.map(({ sessionId, place }) =>
+      sessionId === undefined ? place : `session ${quote(sessionId)}`,
+    );
     if (names.length === 0) return;
     throw dataLoss(
       `${work} is incomplete, because the store has data that can't be read: ${names.join(', ')}. Everything else was read. Restore this data ` +

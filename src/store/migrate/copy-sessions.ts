@@ -7,6 +7,7 @@ import {
   keepsScopes,
   type PageOptions,
   type SessionDetails,
+  type SessionRecord,
   type SessionSnapshot,
   type SessionStore,
   type SessionStoreOptions,
@@ -62,22 +63,37 @@ export async function copySessions<S = unknown>(
   }
   const caller: SessionStoreOptions = context === undefined ? {} : { context };
   const target = new CopyTarget(to, caller, onProgress);
-  const unreadable = new UnreadableItems();
-  await copyScopes(from, target, { caller, unreadable });
-  for await (const session of options.list?.() ?? listed(from, { caller, unreadable })) {
+  const source = new CopySource(from, caller);
+  await copyScopes(source, target);
+  for await (const session of options.list?.() ?? listed(source)) {
+    const outcome = await copySession(source, target, session);
     const { sessionId } = session;
-    const outcome = await copySession(from, target, session, caller);
-    const hasRecords = outcome !== 'diverged' && keepsRecords(from);
-    await target.endSession(sessionId, outcome, hasRecords ? await from.readRecords({ ...caller, sessionId }) : []);
+    const records = outcome === 'diverged' ? [] : await source.records(sessionId);
+    await target.endSession(sessionId, source.unreadable.has({ sessionId }) ? 'unreadable' : outcome, records);
   }
-  unreadable.assertNone('The copy');
+  source.unreadable.assertNone('The copy');
   return target.result;
 }
 
-/** What a list of `from` is read with. */
-interface Reading {
+/** The store to copy from. Data that can't be read is noted, and read as missing. */
+class CopySource<S> {
+  readonly store: SessionStore<S>;
   readonly caller: SessionStoreOptions;
-  readonly unreadable: UnreadableItems;
+  readonly unreadable = new UnreadableItems();
+
+  constructor(store: SessionStore<S>, caller: SessionStoreOptions) {
+    this.store = store;
+    this.caller = caller;
+  }
+
+  snapshot(sessionId: string, snapshotId: string): Promise<SessionSnapshot<S> | undefined> {
+    return this.unreadable.read({ sessionId }, this.store.getSnapshot({ ...this.caller, snapshotId }));
+  }
+
+  async records(sessionId: string): Promise<SessionRecord[]> {
+    if (!keepsRecords(this.store)) return [];
+    return (await this.unreadable.read({ sessionId }, this.store.readRecords({ ...this.caller, sessionId }))) ?? [];
+  }
 }
 
 interface SessionToCopy extends ListedSession {
@@ -86,15 +102,16 @@ interface SessionToCopy extends ListedSession {
   readonly details?: SessionDetails;
 }
 
-async function* listed<S>(from: SessionStore<S>, { caller, unreadable }: Reading): AsyncIterable<SessionToCopy> {
-  const { list, incompleteLists } = capabilitiesOf(from);
+async function* listed<S>(source: CopySource<S>): AsyncIterable<SessionToCopy> {
+  const { caller, unreadable } = source;
+  const { list, incompleteLists } = capabilitiesOf(source.store);
   if (!list || incompleteLists) {
     throw failedPrecondition(
       "copySessions: the first store can't list all its sessions. Pass list: listGenkitDirectory(...) or listGenkitCollection(...) for Genkit's own " +
         'stores, or your own lister.',
     );
   }
-  const store = from as SnapshotStore<S>;
+  const store = source.store as SnapshotStore<S>;
   // Oldest first, so that `to` lists the sessions in the same order.
   for await (const session of sessionsOldestFirst(store, caller, unreadable)) {
     const { sessionId } = session;
@@ -105,20 +122,19 @@ async function* listed<S>(from: SessionStore<S>, { caller, unreadable }: Reading
 }
 
 async function copySession<S>(
-  from: SessionStore<S>,
+  source: CopySource<S>,
   target: CopyTarget<S>,
   session: SessionToCopy,
-  caller: SessionStoreOptions,
 ): Promise<CopyOutcome> {
   const found = await target.snapshotsOf(session.sessionId);
   const there = new Set(found.map(({ snapshotId }) => snapshotId));
   const copy = async (ids: readonly string[]): Promise<void> => {
     for (const snapshotId of ids) {
-      const snapshot = there.has(snapshotId) ? undefined : await from.getSnapshot({ ...caller, snapshotId });
+      const snapshot = there.has(snapshotId) ? undefined : await source.snapshot(session.sessionId, snapshotId);
       if (snapshot) await target.save({ ...snapshot, sessionId: sessionOf(snapshot) }, session.details);
     }
   };
-  const snapshots = await orderOf(from, session, caller);
+  const snapshots = await orderOf(source, session);
   const ids = new Set(snapshots);
   const added = found.filter(({ snapshotId }) => !ids.has(snapshotId));
   if (added.length === 0) {
@@ -129,7 +145,7 @@ async function copySession<S>(
   const leafId = snapshots.at(-1);
   const isContinued = leafId !== undefined && (there.has(leafId) || added.some(({ parentId }) => parentId === leafId));
   if (!isContinued) return 'diverged';
-  const path = await pathTo(from, leafId, caller);
+  const path = await pathTo(source, session.sessionId, leafId);
   await copy(path);
   const copied = new Set([...there, ...path]);
   return snapshots.every((id) => copied.has(id)) ? 'whole' : 'partial';
@@ -137,15 +153,14 @@ async function copySession<S>(
 
 /** The session's snapshots in the order of their first saves, as far as that is known: the latest leaf is last. */
 async function orderOf<S>(
-  from: SessionStore<S>,
+  source: CopySource<S>,
   { sessionId, snapshotIds, isOrdered }: SessionToCopy,
-  caller: SessionStoreOptions,
 ): Promise<readonly string[]> {
   if (isOrdered) return snapshotIds;
-  const read = await Promise.all(snapshotIds.map((snapshotId) => from.getSnapshot({ ...caller, snapshotId })));
+  const read = await Promise.all(snapshotIds.map((snapshotId) => source.snapshot(sessionId, snapshotId)));
   const snapshots = read.filter((snapshot) => snapshot !== undefined);
   const known = new Map(snapshots.map((snapshot) => [snapshot.snapshotId, snapshot as SessionSnapshot]));
-  const leaf = await from.getSnapshot({ ...caller, sessionId }).catch(() => undefined);
+  const leaf = await source.store.getSnapshot({ ...source.caller, sessionId }).catch(() => undefined);
   const order = new Set<string>();
   const place = (snapshotId: string): void => {
     const path: string[] = [];
@@ -164,30 +179,23 @@ async function orderOf<S>(
 }
 
 /** A snapshot and its ancestors, the newest first, so that none of them is a leaf when it is saved. */
-async function pathTo<S>(
-  from: SessionStore<S>,
-  leafId: string,
-  caller: SessionStoreOptions,
-): Promise<readonly string[]> {
+async function pathTo<S>(source: CopySource<S>, sessionId: string, leafId: string): Promise<readonly string[]> {
   const path = new Set<string>();
   for (let id: string | undefined = leafId; id !== undefined && !path.has(id);) {
     path.add(id);
-    id = (await from.getSnapshot({ ...caller, snapshotId: id }))?.parentId;
+    id = (await source.snapshot(sessionId, id))?.parentId;
   }
   return [...path];
 }
 
 /** Copies the records of users and apps that the target does not have. */
-async function copyScopes<S>(
-  from: SessionStore<S>,
-  target: CopyTarget<S>,
-  { caller, unreadable }: Reading,
-): Promise<void> {
-  if (!keepsScopes(from)) return;
-  const list = (page: PageOptions) => from.listScopes(page);
+async function copyScopes<S>(source: CopySource<S>, target: CopyTarget<S>): Promise<void> {
+  const { store, caller, unreadable } = source;
+  if (!keepsScopes(store)) return;
+  const list = (page: PageOptions) => store.listScopes(page);
   for await (const scope of itemsOf(list, { ...caller, limit: 1000 }, unreadable)) {
-    const [values = {}] = await from.readScopes({ ...caller, scopes: [scope] });
-    await target.addScope(scope, values);
+    const values = await unreadable.readScope(store, scope, caller);
+    if (values) await target.addScope(scope, values);
   }
   await target.endScopes();
 }

@@ -37,8 +37,8 @@ export interface CopyResult {
   partial: string[];
 }
 
-/** How a session was copied; see {@link CopyResult}. */
-export type CopyOutcome = 'whole' | 'partial' | 'diverged';
+/** How a session was copied; see {@link CopyResult}. `unreadable`: without the data that can't be read. */
+export type CopyOutcome = 'whole' | 'partial' | 'diverged' | 'unreadable';
 
 /** Writes the snapshots and records that a store does not have, and counts them. Does not change data in the store. */
 export class CopyTarget<S> {
@@ -77,7 +77,7 @@ export class CopyTarget<S> {
     records: readonly Omit<SessionRecord, 'revision'>[],
   ): Promise<void> {
     if (outcome === 'whole') this.#result.sessions++;
-    else this.#result[outcome].push(sessionId);
+    else if (outcome !== 'unreadable') this.#result[outcome].push(sessionId);
     if (outcome !== 'diverged') await this.#writeRecords({ ...this.#caller, sessionId }, records);
     this.#onProgress?.(this.result);
   }

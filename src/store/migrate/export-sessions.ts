@@ -24,8 +24,8 @@ export interface ExportSessionsOptions extends SessionStoreOptions {
  * Read it as a stream: states are not collected in memory. A session that is written meanwhile is exported as of some moment of the export.
  *
  * @throws `NOT_FOUND` for a session of `sessionIds` that does not exist; `FAILED_PRECONDITION` for a store that can't list all its sessions;
- *   `DATA_LOSS` at the end, if the store lists data that can't be read; the store's errors. Then the export is incomplete, and its last line
- *   is missing.
+ *   `DATA_LOSS` at the end, if data can't be read: everything else is exported; the store's errors. The export is then incomplete, and its last
+ *   line is missing.
  * @example
  * for await (const line of exportSessions(store)) process.stdout.write(line);
  */
@@ -43,13 +43,15 @@ async function* linesOf(
 ): AsyncGenerator<ExportedLine> {
   const missing = new Set(sessionIds);
   const unreadable = new UnreadableItems();
-  for await (const session of sessionsOldestFirst(store, { context }, unreadable)) {
+  for await (const session of sessionsOldestFirst(store, { context }, sessionIds ? undefined : unreadable)) {
     if (sessionIds && !missing.delete(session.sessionId)) continue;
-    yield* linesOfSession(store, session, { context });
+    for await (const line of linesOfSession(store, session, { context, skipsUnreadable: true })) {
+      if (line.kind === 'unreadable') unreadable.add([{ sessionId: session.sessionId }]);
+      yield line;
+    }
   }
   for (const id of missing) throw notFound(`There is no session ${quote(id)} to export.`);
-  if (sessionIds) return;
-  if (keepsScopes(store)) yield* scopeLines(store, context, unreadable);
+  if (!sessionIds && keepsScopes(store)) yield* scopeLines(store, context, unreadable);
   unreadable.assertNone('The export');
 }
 
@@ -60,7 +62,7 @@ async function* scopeLines(
 ): AsyncGenerator<ExportedLine> {
   const list = (page: PageOptions) => store.listScopes(page);
   for await (const scope of itemsOf(list, { context, limit: 1000 }, unreadable)) {
-    const [values = {}] = await store.readScopes({ context, scopes: [scope] });
-    yield { kind: 'scope', scope, values };
+    const values = await unreadable.readScope(store, scope, { context });
+    if (values) yield { kind: 'scope', scope, values };
   }
 }
