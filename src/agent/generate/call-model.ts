@@ -113,7 +113,7 @@ async function callModel<State>(turn: GenerateTurn<State>): Promise<TurnResult> 
   let tools: ResumedTools | undefined;
   const isOneCall = !request.tools?.length && !rendered.use?.length && !isStructured(rendered);
   const isWholeConversation = settings.isHistoryOpaque && !placed.hasResources && history === viewOf(session).messages;
-  const isDirect = isOneCall && isWholeConversation && !window && !settings.modelRequest;
+  const isDirect = isOneCall && isWholeConversation && !resume && !window && !settings.modelRequest;
   if (isDirect) {
     // A single model call on the unchanged conversation needs no middleware to observe it.
     progress.onModelCall(sent);

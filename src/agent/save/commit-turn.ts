@@ -77,10 +77,10 @@ export class TurnCommits<State> {
     return request && ResumeClaim.take(request);
   }
 
-  /** @throws `FAILED_PRECONDITION` as {@link claimTools}, which it does not do. */
-  async assertUnclaimed(turnId: string): Promise<void> {
+  /** @throws `FAILED_PRECONDITION` when another turn has the results of these tools, or is running them. */
+  async assertNoResult(turnId: string): Promise<void> {
     const request = this.#claimRequest(turnId);
-    if (request) await ResumeClaim.assertFree(request);
+    if (request) await ResumeClaim.assertNoResult(request);
   }
 
   #claimRequest(turnId: string): ResumeClaimRequest<State> | undefined {

@@ -2,6 +2,7 @@ import type { ActionContext } from 'genkit';
 import type { SessionSnapshot, SessionStore } from 'genkit/beta';
 import { failedPrecondition, logWarning, quote } from '../../errors.ts';
 import { reserveSnapshotId } from '../../snapshot/ids.ts';
+import { isLeaseOver } from '../../snapshot/lease.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 
 /** Stored in an interrupted snapshot while a turn runs its tools again, and afterwards. */
@@ -14,6 +15,8 @@ interface ClaimRecord {
   at: string;
   /** A tool may have run: no other turn runs the tools from here on. */
   started?: true;
+  /** The turn has ended without a result, after it was started. */
+  ended?: true;
 }
 
 type Claimed<State> = SessionSnapshot<State> & { resumption?: ClaimRecord };
@@ -74,10 +77,13 @@ export class ResumeClaim<State> {
     return new ResumeClaim(request, owner);
   }
 
-  /** @throws `FAILED_PRECONDITION` as {@link take}, which it does not do. */
-  static async assertFree<State>(request: ResumeClaimRequest<State>): Promise<void> {
+  /**
+   * @throws `FAILED_PRECONDITION` when another turn has run the tools and has their result, or is running them. A turn that failed or died is no
+   *   reason: then the caller may answer in place of the tools.
+   */
+  static async assertNoResult<State>(request: ResumeClaimRequest<State>): Promise<void> {
     const holder = await write(request, () => undefined);
-    if (holder && !(await isOver(request, holder))) throw approvedAlready(request, holder);
+    if (holder && !(await hasEnded(request, holder))) throw approvedAlready(request, holder);
   }
 
   /**
@@ -97,14 +103,15 @@ export class ResumeClaim<State> {
     return this.#isRefused;
   }
 
-  /** Ends the turn. If it has no result and no tool has started, another turn may claim the interrupt. */
+  /** Ends the turn. If it has no result, the interrupt may be answered; if also no tool has started, another turn may claim it. */
   async end(hasResult: boolean): Promise<void> {
     this.#isOver = true;
     clearInterval(this.#timer);
     await this.#starting?.catch(() => {});
-    if (hasResult || this.#hasStarted) return;
+    if (hasResult) return;
+    const left = (found: ClaimRecord) => (this.#hasStarted ? { ...found, ended: true as const } : null);
     try {
-      await write(this.#request, (found) => (found?.owner === this.#owner ? null : undefined));
+      await write(this.#request, (found) => (found?.owner === this.#owner ? left(found) : undefined));
     } catch (error) {
       logWarning('The claim on an interrupt could not be released; it expires with its lease.', error);
     }
@@ -131,15 +138,21 @@ export class ResumeClaim<State> {
 }
 
 /** Whether the turn that holds the claim ran no tool and never will. */
-async function isOver<State>(
+async function isOver<State>(request: ResumeClaimRequest<State>, holder: ClaimRecord): Promise<boolean> {
+  return !holder.started && (await hasEnded(request, holder));
+}
+
+/** Whether the turn that holds the claim ended without a result. */
+async function hasEnded<State>(
   { agent, store, turnId, context }: ResumeClaimRequest<State>,
-  { by, at, started }: ClaimRecord,
+  { by, at, started, ended }: ClaimRecord,
 ): Promise<boolean> {
-  if (started) return false;
+  if (ended) return true;
   // A background turn that was taken over.
   if (by === turnId) return true;
   const turn = await store.getSnapshot({ snapshotId: by, context });
-  if (turn) return turn.status === 'failed' || turn.status === 'aborted';
+  // A background run whose process died is taken over, but its tools do not run again once they have started.
+  if (turn) return turn.status === 'failed' || turn.status === 'aborted' || (started === true && isLeaseOver(turn));
   return Date.now() - Date.parse(at) > agent.background.leaseMs;
 }
 

@@ -30,11 +30,12 @@ describe.each(CHANGING_STORE_KINDS)('interrupts on $name', ({ make }) => {
       return false;
     });
     const tools = ['ask', 'pay', 'flag'];
-    const agent = defineAgent(ai, { name: 'careful', model: scripted.name, tools, store: await make() });
+    const store = await make();
+    const agent = defineAgent(ai, { name: 'careful', model: scripted.name, tools, store });
     const first = await call(agent, ['go']);
     const init = { snapshotId: first.output.snapshotId };
     const resume = (resumed: AgentInput['resume']) => call(agent, [{ resume: resumed }], init);
-    return { agent, scripted, first, resume, paid, flags: () => flags };
+    return { ai, store, agent, scripted, first, resume, paid, flags: () => flags };
   }
 
   test('an interrupted turn is completed with the reason ’interrupted’, in the stream too', async () => {
@@ -80,6 +81,36 @@ describe.each(CHANGING_STORE_KINDS)('interrupts on $name', ({ make }) => {
 
   const restart = (part: Part) => ({ restart: [part as never] });
   const respond = (name: string, ref?: string) => ({ respond: [{ toolResponse: { name, ref, output: 'yes' } }] });
+
+  test('an answer to a tool that has run is refused; after a turn that failed it is accepted', async () => {
+    const { resume, paid, scripted } = await setUp([pay('1')], 'bought');
+    await resume(restart(pay('1')));
+    const { output } = await resume(respond('pay', '1'));
+    expect(output).toMatchObject({ finishReason: 'failed', error: { status: 'FAILED_PRECONDITION' } });
+    expect(output.error?.message).toContain('already approved');
+    expect([paid.length, scripted.requests.length]).toEqual([1, 2]);
+
+    const fails = () => {
+      throw new Error('no model');
+    };
+    const failing = await setUp([pay('1')], fails, 'I know', 'I know');
+    expect((await failing.resume(restart(pay('1')))).output.finishReason).toBe('failed');
+    expect((await failing.resume(respond('pay', '1'))).output).toMatchObject({ message: model('I know') });
+    expect((await failing.resume(respond('pay', '1'))).output.finishReason).toBe('stop');
+    expect(failing.paid).toHaveLength(1);
+  });
+
+  test('an agent without the tool that waits refuses the approval, and the tool can still be approved', async () => {
+    const { ai, store, scripted, first, resume, paid } = await setUp([pay('1')], 'no tools', 'bought');
+    const bare = defineAgent(ai, { name: 'bare', model: scripted.name, store });
+    const init = { snapshotId: first.output.snapshotId };
+    const { output } = await call(bare, [{ resume: restart(pay('1')) }], init);
+    expect(output).toMatchObject({ finishReason: 'failed', error: { status: 'NOT_FOUND' } });
+    const answered = await call(bare, [{ resume: respond('pay', '1') }], init);
+    expect(answered.output).toMatchObject({ message: model('no tools') });
+    expect((await resume(restart(pay('1')))).output.message).toEqual(model('bought'));
+    expect(paid).toHaveLength(1);
+  });
 
   test('forged resume: only the last message waits, an earlier interrupt does not', async () => {
     const { agent, paid, resume } = await setUp([pay('1')], 'bought', 'hello');
