@@ -598,13 +598,13 @@ export class MemoryManager {
   }
 
   async #workOn(scope: MemoryScope, { openIds, ...result }: Enqueued, wait: boolean): Promise<IngestResult> {
-    const { id, options } = targetOf(scope);
+    const { options } = targetOf(scope);
     if (!wait || openIds.length === 0) {
       // A full queue may contain jobs whose worker has died.
       if (openIds.length > 0 || result.status === 'full') this.#worker.wake(options);
       return result;
     }
-    const end = await this.#worker.workOff(id, openIds, options);
+    const end = await this.#worker.workOff(scope, openIds);
     if (end === 'queued') {
       this.#worker.wake(options);
       return result;

@@ -47,8 +47,7 @@ export async function addJobs(
   if (inputs.length === 0) return { status: 'known', jobIds: [], openIds: planned.flatMap(({ deadIds }) => deadIds) };
   const isWanted = !procedure || (await pipeline.isSuccess!({ scope, sourceId: source.id, messages: messages! }));
   if (!isWanted || !(await isThere())) return { status: 'known', jobIds: [], openIds: [] };
-  const enqueued = await enqueue(pipeline, work, { inputs, epoch });
-  return enqueued;
+  return enqueue(pipeline, work, { inputs, epoch });
 }
 
 /**
@@ -79,16 +78,17 @@ export async function enqueue(
 
 async function addInputs(
   { store, limits, now, report, countRefusal, usesOf }: Pipeline,
-  { scope, id, options }: ScopeTarget,
+  work: ScopeTarget,
   inputs: readonly JobInput[],
 ): Promise<Enqueued> {
+  const { scope, id, options } = work;
   const uses = usesOf(scope);
   const jobIds: string[] = [];
   const openIds: string[] = [];
   for (const input of inputs) {
     const noted = [...uses].slice(0, MOST_USES);
     const carrying = noted.length === 0 ? input : { ...input, uses: Object.fromEntries(noted) };
-    const job = { id: jobId(id, input), scope: id, input: carrying as unknown as Json, sourceId: input.source.id };
+    const job = { id: jobId(work, input), scope: id, input: carrying as unknown as Json, sourceId: input.source.id };
     const added = await store.addJob(job, { ...options, maxJobs: limits.maxJobs, now: now() });
     if (added === 'full') {
       report({ type: 'full', scope, sourceId: input.source.id, refused: countRefusal() });

@@ -1,6 +1,5 @@
 import type { SnapshotStore } from '../../../store/contract.ts';
 import { listAllSnapshots, sessionsOldestFirst } from '../../../store/list/items-of.ts';
-import { memoryScopeKey } from '../../../store/memory/scope.ts';
 import type { BackfillOptions } from '../../backfill.ts';
 import { targetOf, type ScopeTarget } from '../../scopes.ts';
 import { commitPlan } from '../records/commit-plan.ts';
@@ -64,7 +63,7 @@ export async function rangesOf(
  */
 async function* sessionIdsAt(
   { store, scopeOf }: Pick<MemorySessions, 'store'> & Partial<MemorySessions>,
-  { scope, id, options }: ScopeTarget,
+  { scope, id, key, options }: ScopeTarget,
   only: string | undefined,
 ): AsyncGenerator<string> {
   if (only !== undefined) {
@@ -74,7 +73,7 @@ async function* sessionIdsAt(
   const owned = id.scope === 'user' ? { ...options, ownerId: id.userId } : options;
   for await (const session of sessionsOldestFirst(store, owned)) {
     const into = scopeOf?.(session, options.context);
-    if (!scopeOf || (into && memoryScopeKey(targetOf(into).id) === memoryScopeKey(id))) yield session.sessionId;
+    if (!scopeOf || (into && targetOf(into).key === key)) yield session.sessionId;
   }
 }
 

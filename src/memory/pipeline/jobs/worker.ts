@@ -6,10 +6,9 @@ import { describeThrown, isAborted, unavailable } from '../../../errors.ts';
 import { beginning } from '../../../session/log/transcript.ts';
 import type { MemoryJob, MemoryScopeId, MemoryStoreOptions } from '../../../store/memory/contract.ts';
 import { LONGEST_TIMER_MS } from '../../../store/check-options.ts';
-import { memoryScopeKey, tenantScopeKey } from '../../../store/memory/scope.ts';
 import { KeyQueue } from '../../../store/parts/key-queue.ts';
 import { LruCache } from '../../../store/parts/lru-cache.ts';
-import { memoryScope } from '../../scopes.ts';
+import { memoryScope, targetOf, tenantKeyOf, type MemoryScope, type ScopeTarget } from '../../scopes.ts';
 import { JobRun } from '../commit/run-job.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { noteDeadJob } from './note-dead-job.ts';
@@ -97,14 +96,14 @@ export class MemoryWorker {
   }
 
   /** Runs jobs of a scope until these jobs are done, one of them failed, or the first job of the scope waits for its next attempt. */
-  async workOff(scope: MemoryScopeId, jobIds: readonly string[], options: MemoryStoreOptions): Promise<WorkedOff> {
+  async workOff(scope: MemoryScope, jobIds: readonly string[]): Promise<WorkedOff> {
     // The jobs of a scope run one after the other, so parallel callers take turns; otherwise they would only add reads.
-    const key = tenantScopeKey(this.#pipeline.store, memoryScopeKey(scope), options);
-    const end = await this.#callers.run(key, () => this.#workOff(scope, jobIds, options));
+    const key = tenantKeyOf(this.#pipeline.store, scope);
+    const end = await this.#callers.run(key, () => this.#workOff(targetOf(scope), jobIds));
     return jobIds.some((id) => this.#dropped.get(id)) ? 'refused' : end;
   }
 
-  async #workOff(scope: MemoryScopeId, jobIds: readonly string[], options: MemoryStoreOptions): Promise<WorkedOff> {
+  async #workOff({ id: scope, options }: ScopeTarget, jobIds: readonly string[]): Promise<WorkedOff> {
     const open = new Set(jobIds);
     const tenant = this.#pipeline.store.tenant(options);
     let failed = false;

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { MessageData } from 'genkit';
 import { dataLoss, quote } from '../../../errors.ts';
-import type { MemoryJob, MemoryScopeId } from '../../../store/memory/contract.ts';
-import { memoryScopeKey } from '../../../store/memory/scope.ts';
+import type { MemoryJob } from '../../../store/memory/contract.ts';
+import type { ScopeTarget } from '../../scopes.ts';
 import type { MemoryFact } from '../../types.ts';
 import type { Candidate, JobSource } from './candidate.ts';
 import {
@@ -66,13 +66,13 @@ export function parseJobInput(job: MemoryJob): JobInput {
 }
 
 /** Returns the id of the job for an input. All processes make the same id for the same work. */
-export function jobId(scope: MemoryScopeId, input: JobInput): string {
+export function jobId({ key }: ScopeTarget, input: JobInput): string {
   const { task, source } = input;
   const work =
     input.task === 'facts'
       ? [input.sha256]
       : [input.range.from, input.range.to, hashInRange(input.range, input.range.to)];
-  return sha256Of([memoryScopeKey(scope), input.epoch, task, source.id, ...work, input.isApproved ?? false]);
+  return sha256Of([key, input.epoch, task, source.id, ...work, input.isApproved ?? false]);
 }
 
 /** Returns the note of a source after the job for an input was done or discarded. `isLearned`: it was done. */
