@@ -24,7 +24,7 @@ export async function waitingTexts({ store }: Pipeline, { id, options }: ScopeTa
  */
 export async function approveText(pipeline: Pipeline, work: ScopeTarget, textId: string): Promise<Enqueued> {
   // Read the state before the text, so that the text does not come back if the scope is erased in between.
-  const { consent, epoch } = await readLearningState(pipeline, work, textId);
+  const { consent, epoch } = await readLearningState(pipeline, work);
   const item = await waitingText(pipeline, work, textId);
   if (consent === 'off') {
     pipeline.report({ type: 'no-consent', scope: work.scope, sourceId: item.source.id });

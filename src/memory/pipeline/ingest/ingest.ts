@@ -62,8 +62,8 @@ export async function enqueue(
   const ofEpoch = inputs.map((input) => ({ ...input, epoch }));
   const result = await addInputs(pipeline, work, ofEpoch);
   if (result.jobIds.length === 0) return result;
-  const state = await readLearningState(pipeline, work, inputs[0]!.source.id);
-  if (state.epoch === epoch) return result;
+  const current = await readLearningState(pipeline, work);
+  if (current.epoch === epoch) return result;
   const { store, now } = pipeline;
   for (const id of result.jobIds) {
     try {

@@ -58,17 +58,18 @@ export function splitOperation(jobId: string, split: SplitJob | undefined): Writ
   return { op: 'note', kind: NOTES.pipeline, key: KEYS.split(jobId), value };
 }
 
+/** Reads the state. Without `sourceId` it has an empty note, without `jobId` no remaining candidates. */
 export async function readLearningState(
   { store, consent }: Pipeline,
   { id, options }: ScopeTarget,
-  sourceId: string,
+  sourceId?: string,
   jobId?: string,
 ): Promise<LearningState> {
-  const sourceKey = sourceNoteKey(sourceId);
-  const splitKey = KEYS.split(jobId ?? '');
-  const keys = [KEYS.consent, KEYS.epoch, sourceKey, ...(jobId === undefined ? [] : [splitKey])];
+  const sourceKey = sourceId && sourceNoteKey(sourceId);
+  const splitKey = jobId && KEYS.split(jobId);
+  const keys = [KEYS.consent, KEYS.epoch, sourceKey, splitKey].filter((key) => key !== undefined);
   const { revision, notes } = await store.notes(id, NOTES.pipeline, { ...options, keys });
-  const valueOf = (key: string) => notes.find((note) => note.key === key)?.value as unknown;
+  const valueOf = (key: string | undefined) => notes.find((note) => note.key === key)?.value as unknown;
   const set = valueOf(KEYS.consent) as { consent: Consent } | undefined;
   return {
     revision,
