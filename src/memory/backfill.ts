@@ -6,7 +6,7 @@ import type { SessionSummary, SnapshotStore } from '../store/contract.ts';
 import type { MemoryStore } from '../store/memory/contract.ts';
 import type { LruCache } from '../store/parts/lru-cache.ts';
 import type { IngestWhile } from './pipeline/ingest/ingest.ts';
-import { lastEnded, sourceOfSession } from './pipeline/ingest/read-session.ts';
+import { lastEndedTurn, sourceOfSession } from './pipeline/ingest/read-session.ts';
 import { tenantKeyOf, type MemoryScope } from './scopes.ts';
 import type { IngestOptions } from './types.ts';
 
@@ -109,9 +109,9 @@ async function ingestSession(
   if (known?.get(name)) return true;
   check({ scope, extract, source: { id: sessionId }, messages: [] });
   try {
-    const snapshot = await lastEnded(store, await store.getSnapshot({ sessionId, context }), { context });
-    const messages = snapshot?.state?.messages ?? [];
-    const source = sourceOfSession({ sessionId, snapshotId: snapshot?.snapshotId, at: snapshot?.createdAt });
+    const leaf = await store.getSnapshot({ sessionId, context });
+    const { messages, ...turn } = await lastEndedTurn(store, leaf, { context });
+    const source = sourceOfSession({ sessionId, ...turn });
     const isThere = async () => (await store.getSnapshotMetadata({ sessionId, context })) !== undefined;
     const { status, jobIds } = await ingest({ scope, extract, source, messages }, isThere);
     if (jobIds.length > 0) result.enqueued++;

@@ -27,28 +27,21 @@ export async function readSession(
   if (id.scope === 'session' && id.sessionId !== sessionId) return undefined;
   const leaf = await store.getSnapshot({ ...options, sessionId });
   if (!leaf || (id.scope === 'user' && logOf(leaf).owner?.userId !== id.userId)) return undefined;
-  const ended = await lastEnded(store, leaf, options);
-  return {
-    scope,
-    sessionId,
-    snapshotId: ended?.snapshotId,
-    at: ended?.createdAt,
-    messages: ended?.state?.messages ?? [],
-  };
+  return { scope, sessionId, ...(await lastEndedTurn(store, leaf, options)) };
 }
 
-/** Returns the snapshot of the last ended turn. A running turn may contain values that its store replaces at the end. */
-export async function lastEnded(
+/** Returns the session as its last ended turn left it. A running turn may contain values that its store replaces at the end. */
+export async function lastEndedTurn(
   store: SnapshotStore,
   leaf: SessionSnapshot | undefined,
   options: SessionStoreOptions,
-): Promise<SessionSnapshot | undefined> {
+): Promise<Pick<SessionToLearn, 'snapshotId' | 'at' | 'messages'>> {
   let ended = leaf;
   while (ended?.status === 'pending') {
     const { parentId }: SessionSnapshot = ended;
     ended = parentId === undefined ? undefined : await store.getSnapshot({ ...options, snapshotId: parentId });
   }
-  return ended;
+  return { snapshotId: ended?.snapshotId, at: ended?.createdAt, messages: ended?.state?.messages ?? [] };
 }
 
 /** Returns the memory source for a session. */
