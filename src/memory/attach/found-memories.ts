@@ -1,6 +1,7 @@
 import { visibleText } from '../../session/log/transcript.ts';
 import type { Memory } from '../../store/memory/contract.ts';
 import type { MemoryManager } from '../manager.ts';
+import { newestSourceTime } from '../pipeline/consolidate/confidence.ts';
 import type { MemoryScope } from '../scopes.ts';
 import type { FoundMemory } from '../search/types.ts';
 
@@ -26,9 +27,9 @@ export function noteUses(manager: MemoryManager, found: readonly FoundInScope[],
 }
 
 /** The line for a memory in a request: its text, its confidence and the date of its last source. */
-export function memoryLine({ text, confidence, validFrom, sources }: Memory): string {
-  const said = sources.reduce((last, { at }) => (at > last ? at : last), validFrom).slice(0, 10);
-  return `${visibleText(text)} (${confidence.toFixed(2)}, ${said})`;
+export function memoryLine(memory: Memory): string {
+  const { text, confidence } = memory;
+  return `${visibleText(text)} (${confidence.toFixed(2)}, ${newestSourceTime(memory).slice(0, 10)})`;
 }
 
 /** The end of a {@link memoryLine}. */

@@ -231,8 +231,8 @@ export class SourceRemoval {
     const { toolTtlMs } = this.#pipeline;
     // A fact that only tools state expires, even if it did not expire while a person stated it too.
     const isOfTools = memory.expiresAt === undefined && sources.every(({ type }) => type === 'tool');
-    const last = Math.max(...sources.map(({ at }) => Date.parse(at)));
-    const expiry = isOfTools ? { expiresAt: new Date(last + toolTtlMs).toISOString() } : {};
+    const end = Date.parse(newestSourceTime({ sources })) + toolTtlMs;
+    const expiry = isOfTools ? { expiresAt: new Date(end).toISOString() } : {};
     return { ...(await this.#remade(memory, sources)), ...expiry };
   }
 

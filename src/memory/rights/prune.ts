@@ -1,8 +1,9 @@
 import { invalidArgument } from '../../errors.ts';
 import { checkOptions, isShare, isWhole } from '../../store/check-options.ts';
 import type { Memory, MemoryOperation } from '../../store/memory/contract.ts';
+import { isExpired } from '../../store/memory/version.ts';
 import { commitPlan } from '../pipeline/records/commit-plan.ts';
-import { agedConfidence } from '../pipeline/consolidate/confidence.ts';
+import { agedConfidence, newestSourceTime } from '../pipeline/consolidate/confidence.ts';
 import { removeTexts, waitingTexts } from './review.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { MemoryPrunePolicy } from '../types.ts';
@@ -97,9 +98,9 @@ async function memoriesToPrune(pipeline: Pipeline, work: ScopeTarget, policy: Me
 
 function matchesPolicy(memory: Memory, policy: MemoryPrunePolicy, now: number): boolean {
   const { maxAgeMs, minConfidence, halfLifeMs, unusedMs } = policy;
-  const { updatedAt, lastUsedAt, validTo, expiresAt } = memory;
+  const { updatedAt, lastUsedAt, validTo } = memory;
+  if (isExpired(memory, now)) return true;
   const isOld = maxAgeMs !== undefined && now - lastChange(memory) > maxAgeMs;
-  if (expiresAt !== undefined && Date.parse(expiresAt) <= now) return true;
   if (validTo !== undefined) return isOld;
   if (minConfidence !== undefined && agedConfidence(memory, now, halfLifeMs) < minConfidence) return true;
   const lastNeeded = lastUsedAt !== undefined && lastUsedAt > updatedAt ? lastUsedAt : updatedAt;
@@ -110,6 +111,7 @@ function matchesPolicy(memory: Memory, policy: MemoryPrunePolicy, now: number): 
  * Returns when a memory was created, got its last source, or became invalid. Does not use `updatedAt`, which the use of a memory also
  * changes.
  */
-function lastChange({ createdAt, sources, validTo = createdAt }: Memory): number {
-  return Math.max(...[createdAt, validTo, ...sources.map(({ at }) => at)].map((time) => Date.parse(time)));
+function lastChange(memory: Memory): number {
+  const { createdAt, validTo = createdAt } = memory;
+  return Math.max(...[createdAt, validTo, newestSourceTime(memory)].map((time) => Date.parse(time)));
 }

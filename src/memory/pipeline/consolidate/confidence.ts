@@ -68,10 +68,10 @@ export function countOf(memory: MemoryDraft, name: 'contradictions' | 'successes
 }
 
 /** Returns the confidence, reduced by the time since the last source. */
-export function agedConfidence({ confidence, sources }: Memory, now: number, halfLifeMs: number | undefined): number {
-  if (halfLifeMs === undefined) return confidence;
-  const last = Math.max(...sources.map(({ at }) => Date.parse(at)));
-  return confidence * 0.5 ** (Math.max(0, now - last) / halfLifeMs);
+export function agedConfidence(memory: Memory, now: number, halfLifeMs: number | undefined): number {
+  if (halfLifeMs === undefined) return memory.confidence;
+  const age = Math.max(0, now - Date.parse(newestSourceTime(memory)));
+  return memory.confidence * 0.5 ** (age / halfLifeMs);
 }
 
 function sourceCount(sources: readonly MemorySource[]): number {
