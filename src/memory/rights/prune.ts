@@ -69,13 +69,9 @@ async function pruneMemories(
     return { revision, steps: gone.map((id): MemoryOperation[] => [{ op: 'remove', id }]) };
   };
   if (dryRun) return (await plan()).steps.length;
-  try {
-    await commitPlan(pipeline, work, plan, ({ length }) => (removed += length));
-    return removed;
-  } finally {
-    // Also after an error, because the saved index still contains the memories that were removed before it.
-    if (removed > 0) saveIndex(work.scope);
-  }
+  await commitPlan(pipeline, work, plan, ({ length }) => (removed += length));
+  if (removed > 0) saveIndex(work.scope);
+  return removed;
 }
 
 async function memoriesToPrune(pipeline: Pipeline, work: ScopeTarget, policy: MemoryPrunePolicy): Promise<string[]> {
