@@ -23,7 +23,7 @@ import {
 } from '../records/learning-state.ts';
 import { guardOf } from '../guard/judge-text.ts';
 import { quarantineNote, type Quarantined } from '../records/quarantine-note.ts';
-import { procedureMark, unreadParts, type SourceNote } from '../records/ranges.ts';
+import { isUnread, procedureMark, unreadParts, type SourceNote } from '../records/ranges.ts';
 import {
   coversRange,
   MOST_USES,
@@ -144,11 +144,8 @@ export class JobRun {
   #reasonToSkip({ ranges }: SourceNote): DropReason {
     const input = this.#input;
     if (!coversRange(input) || unreadParts(input.range, ranges).length > 0) return 'known';
-    const [part] = unreadParts(
-      input.range,
-      ranges.filter(({ isLearned }) => isLearned),
-    );
-    return part?.from === input.range.from && part.to === input.range.to ? 'forgotten' : 'known';
+    const learned = ranges.filter(({ isLearned }) => isLearned);
+    return isUnread(input.range, learned) ? 'forgotten' : 'known';
   }
 
   /** Returns the parts of the input that no other job has read and that do not belong to a dead job. */

@@ -7,12 +7,12 @@ import type { MemoryFact } from '../../types.ts';
 import type { Candidate, JobSource } from './candidate.ts';
 import {
   hashInRange,
+  isUnread,
   procedureMark,
   unreadParts,
   withoutDeadJob,
   withRange,
   withSeen,
-  type Range,
   type ReadRange,
   type SourceNote,
 } from './ranges.ts';
@@ -89,9 +89,8 @@ export function outsideDeadJobs(
   jobId?: string,
 ): { readonly parts: readonly JobInput[]; readonly deadIds: readonly string[] } {
   if (!coversRange(input)) return { parts: [input], deadIds: [] };
-  const isWhole = ([part]: readonly Range[]) => part?.from === input.range.from && part.to === input.range.to;
   const keeping = deadJobs.filter(
-    (job) => job.task === input.task && job.jobId !== jobId && !isWhole(unreadParts(input.range, [job])),
+    (job) => job.task === input.task && job.jobId !== jobId && !isUnread(input.range, [job]),
   );
   const parts = unreadParts(input.range, keeping).map((part) => partOf(input, part));
   return { parts, deadIds: keeping.map((job) => job.jobId) };

@@ -105,6 +105,12 @@ export function unreadParts(range: ReadRange, read: readonly ReadRange[]): ReadR
   return unreadRanges(range, (position) => hashInRange(range, position), read).map((part) => rangePart(range, part));
 }
 
+/** Whether none of the messages of a range were read. The range must have all its hashes. */
+export function isUnread(range: ReadRange, read: readonly ReadRange[]): boolean {
+  const [part] = unreadParts(range, read);
+  return part?.from === range.from && part.to === range.to;
+}
+
 function without(part: Range, taken: Range): Range[] {
   if (taken.to <= part.from || taken.from >= part.to) return [part];
   const before = { from: part.from, to: taken.from };
