@@ -69,7 +69,7 @@ interface Compared extends Consolidated {
 interface Step {
   readonly state: LearningState;
   readonly input: JobInput;
-  /** Set for the first commit of a part, which also writes the summary, unless a later attempt has to learn again. */
+  /** The result of learning, for the first commit of a part. `undefined`: the candidates are from an earlier commit. */
   readonly learned: Learned | undefined;
   readonly compared: Compared;
   /** The quarantined texts of this commit. */
@@ -93,7 +93,7 @@ export class JobRun {
   readonly #input: JobInput;
   /** The last learned result. `from` names the summary and the messages from which it was learned. */
   #last: { readonly from: string; readonly learned: Learned } | undefined;
-  /** The remaining candidates after this run's last commit, if they are too large for a note. */
+  /** The remaining candidates after this run's last commit. The note with them is missing if they are too large for it. */
   #rest: SplitJob | undefined;
   readonly #counts: MemoryChangeCounts = { created: 0, updated: 0, invalidated: 0, ignored: 0, quarantined: 0 };
 
@@ -180,7 +180,7 @@ export class JobRun {
     const { summary, profile, limits } = this.#pipeline;
     const derived = summary || profile ? await readDerived(this.#pipeline, this.#work) : {};
     const part = partKey(input);
-    const split = [state.split, this.#rest].find((one) => one && one.part === part);
+    const split = [this.#rest, state.split].find((one) => one?.part === part);
     const learned = split ? undefined : await this.#learn(input, derived.summary);
     const { commits, candidates, quarantined, invalidated } = split ?? { ...learned!, commits: 0, invalidated: 0 };
     // An approved fact may replace any number of memories.
@@ -236,6 +236,7 @@ export class JobRun {
     const texts = [...waiting, ...quarantined.map((one) => ({ ...one, at, source: input.source }))];
     const current = { ...state.note, seen: state.note.seen.filter((sha256) => !working.outdated.has(sha256)) };
     const left = splitOperation(job.id, isPartDone ? undefined : rest);
+    // If the rest is too large for its note, a later attempt learns again. With the new summary it would take the lost facts as known.
     const isKept = isPartDone || left.value !== undefined;
     const news = { facts: textsOf(working.changed), summary: isKept ? learned?.summary : undefined };
     const operations = [
@@ -246,7 +247,7 @@ export class JobRun {
       ...(await derivedNotes(this.#pipeline, this.#work, input.isApproved ? undefined : guard, derived, news)),
     ];
     const finish = () => {
-      this.#rest = isPartDone || isKept ? undefined : rest;
+      this.#rest = isPartDone ? undefined : rest;
       for (const { memory } of puts) usesOf(scope).delete(memory.id);
       const ignored = working.counts.ignored + (learned?.ignored ?? 0);
       const counts = { ...working.counts, ignored, quarantined: texts.length };
