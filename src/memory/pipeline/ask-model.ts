@@ -37,7 +37,7 @@ export function modelAsker({ ai, model, limits }: Pipeline, signal?: AbortSignal
   if (model === undefined) return undefined;
   return async ({ system, prompt, schema, fault }) => {
     const parts: Part[] = typeof prompt === 'string' ? [{ text: prompt }] : prompt;
-    const answer = (repair: Part[], isRepaired: boolean) => {
+    const answer = (repair: Part[]) => {
       const response = withinTime('The model', limits.timeoutMs, signal, (abortSignal) =>
         ai.generate({
           model,
@@ -48,12 +48,12 @@ export function modelAsker({ ai, model, limits }: Pipeline, signal?: AbortSignal
           abortSignal,
         }),
       );
-      return answered(response, schema, (value) => fault?.(value, isRepaired));
+      return answered(response, schema, (value) => fault?.(value, repair.length > 0));
     };
-    const first = await answer([], false);
+    const first = await answer([]);
     if (first.wrong === undefined) return first.value;
     const text = `Your last answer can't be used: ${first.wrong}\nAnswer again, with JSON of the shape that was asked for and nothing else.`;
-    const repaired = await answer([{ text }], true);
+    const repaired = await answer([{ text }]);
     if (repaired.wrong === undefined) return repaired.value;
     throw new MalformedAnswerError(`The model's answer was malformed twice: ${repaired.wrong}`);
   };
