@@ -7,8 +7,8 @@ import { withinTime } from '../../../store/parts/within-time.ts';
 /** A placeholder of `genkitx-agents/privacy`. */
 const NUMBERED = /\[([A-Z]{1,30}(?:_[A-Z]{1,30}){0,7})_\d{1,5}\]/g;
 
-/** The member names in the first levels of a message's part come from Genkit (`toolResponse`, `output`), so they are not redacted. */
-const GENKIT_NAMES = 2;
+/** The levels of a message's part whose member names come from Genkit (`toolResponse`, `output`), so they are not redacted. */
+const GENKIT_LEVELS = 2;
 
 /** Replaces personal values in a text. */
 export type Redact = (text: string, options?: { label?: string }) => Promise<string>;
@@ -31,9 +31,7 @@ export function redactor(redact: MemoryManagerOptions['redact'], timeoutMs: numb
 }
 
 export async function redactMessage({ role, content }: MessageData, redact: Redact): Promise<MessageData> {
-  const redacted = content.map(async (part) =>
-    part.media ? part : redactJson(part, redact, ({ length }) => length < GENKIT_NAMES),
-  );
+  const redacted = content.map(async (part) => (part.media ? part : redactJson(part, redact, GENKIT_LEVELS)));
   return { role, content: await Promise.all(redacted) };
 }
 
@@ -47,14 +45,10 @@ export async function redactFact<F extends MemoryFact>(fact: F, redact: Redact):
 /**
  * Redacts the texts and numbers of a value.
  *
- * @param isKeptName Whether the names of the members at a path are kept. Default: all are kept.
+ * @param keptLevels The levels in which the names of members are kept. Default: all.
  */
-export function redactJson<T>(
-  value: T,
-  redact: Redact,
-  isKeptName: (path: readonly (string | number)[]) => boolean = () => true,
-): Promise<T> {
+export function redactJson<T>(value: T, redact: Redact, keptLevels = Infinity): Promise<T> {
   return replaceTexts(value, async (text, { kind, path, label }) =>
-    kind === 'name' && isKeptName(path) ? text : redact(text, label === undefined ? {} : { label }),
+    kind === 'name' && path.length < keptLevels ? text : redact(text, label === undefined ? {} : { label }),
   );
 }
