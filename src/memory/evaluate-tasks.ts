@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ActionContext, MessageData } from 'genkit';
 import type { EvaluatorArgument, Score } from 'genkit/evaluator';
-import { logger } from 'genkit/logging';
-import { describeThrown, errorMessage, failedPrecondition, invalidArgument, quote } from '../errors.ts';
+import { errorMessage, failedPrecondition, invalidArgument, logWarning, quote } from '../errors.ts';
 import {
   checkOptions,
   isActionArgument,
@@ -147,7 +146,7 @@ async function askAfterLearning(
     return answered;
   } finally {
     await manager.erase({ scope }).catch((error: unknown) => {
-      logger.warn(`User ${userId} of evaluateTasks could not be erased completely. ${describeThrown(error)}`);
+      logWarning(`User ${userId} of evaluateTasks could not be erased completely.`, error);
     });
   }
 }

@@ -1,15 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ActionContext } from 'genkit';
 import { logger } from 'genkit/logging';
-import {
-  closed,
-  describeThrown,
-  failedPrecondition,
-  invalidArgument,
-  notFound,
-  quote,
-  unavailable,
-} from '../errors.ts';
+import { closed, failedPrecondition, invalidArgument, logWarning, notFound, quote, unavailable } from '../errors.ts';
 import type { Json } from '../json/value.ts';
 import {
   checkOptions,
@@ -639,9 +631,7 @@ export class MemoryManager {
   #saveIndex(scope: MemoryScope): void {
     const { id, options } = targetOf(scope);
     const saving = this.#search.saveIndex(id, options, LEAST_SAVED).catch((error: unknown) => {
-      logger.warn(
-        `The search index of a memory scope could not be saved; other processes build it again. ${describeThrown(error)}`,
-      );
+      logWarning('The search index of a memory scope could not be saved; other processes build it again.', error);
     });
     void this.#worker.track(saving);
   }

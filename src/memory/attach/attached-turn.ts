@@ -1,7 +1,7 @@
 import type { GenerateRequest, MessageData, ToolArgument } from 'genkit';
 import { logger } from 'genkit/logging';
 import { setCustomMetadataAttributes } from 'genkit/tracing';
-import { describeThrown } from '../../errors.ts';
+import { logWarning } from '../../errors.ts';
 import { textOf } from '../../session/log/transcript.ts';
 import type { MemoryBlock, PlacedCall, SessionFacts, TurnMemory } from '../../session/turn-memory.ts';
 import { notify } from '../../store/parts/notify.ts';
@@ -67,9 +67,7 @@ export class AttachedTurn implements TurnMemory {
         sessionFacts(pipeline, scope, sessionId, messages, keepTurns),
       );
     } catch (error) {
-      logger.warn(
-        `The facts learned from the session could not be read. The turn continues without them. ${describeThrown(error)}`,
-      );
+      logWarning('The facts learned from the session could not be read. The turn continues without them.', error);
       return undefined;
     }
   }

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { dynamicTool } from '@genkit-ai/ai/tool';
 import { getAsyncContext, getContext, type ActionContext } from '@genkit-ai/core';
 import { z, type ToolArgument, type ToolConfig } from 'genkit';
-import { logger } from 'genkit/logging';
-import { describeThrown, quote } from '../../errors.ts';
+import { logWarning, quote } from '../../errors.ts';
 import { visibleText } from '../../session/log/transcript.ts';
 import { CURRENT_SESSION, viewOf, type Session } from '../../session/session.ts';
 import type { Memory } from '../../store/memory/contract.ts';
@@ -220,7 +219,7 @@ function answeringTool<Input extends z.ZodTypeAny>(
         run(input, options, abortSignal),
       );
     } catch (error) {
-      logger.warn(`The tool ${config.name} failed. ${describeThrown(error)}`);
+      logWarning(`The tool ${config.name} failed.`, error);
       return otherwise;
     }
   });

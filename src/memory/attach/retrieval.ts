@@ -1,5 +1,5 @@
 import { logger } from 'genkit/logging';
-import { describeThrown } from '../../errors.ts';
+import { logWarning } from '../../errors.ts';
 import type { Json } from '../../json/value.ts';
 import { estimateTokens, fitting } from '../../session/log/estimate-tokens.ts';
 import type { FoundBlocks, MemoryBlock, MemoryItem } from '../../session/turn-memory.ts';
@@ -163,7 +163,7 @@ async function beforeDeadline<T>(work: Promise<T>, ms: number, abortSignal: Abor
 }
 
 function warn(error: unknown): void {
-  logger.warn(`The memories of a turn could not be read. The turn continues without them. ${describeThrown(error)}`);
+  logWarning('The memories of a turn could not be read. The turn continues without them.', error);
 }
 
 function profileItem(profile: Json | undefined): CountedItem | undefined {

@@ -1,6 +1,5 @@
 import { z } from 'genkit';
-import { logger } from 'genkit/logging';
-import { describeThrown } from '../../errors.ts';
+import { logWarning } from '../../errors.ts';
 import { jsonEqual } from '../../json/value.ts';
 import { markedLines } from '../../session/log/transcript.ts';
 import type {
@@ -273,8 +272,9 @@ export class SourceRemoval {
       return isBlank(text) ? statements.join(' ') : await this.#pipeline.redact(text);
     } catch (error) {
       const isDown = !(error instanceof MalformedAnswerError);
-      logger.warn(
-        `The model could not merge the statements of ${isDown ? 'memories' : 'a memory'}, so the statements are listed one after the other. ${describeThrown(error)}`,
+      logWarning(
+        `The model could not merge the statements of ${isDown ? 'memories' : 'a memory'}, so the statements are listed one after the other.`,
+        error,
       );
       // Do not ask the model again: each further memory would also wait for it.
       if (isDown) this.#ask = undefined;

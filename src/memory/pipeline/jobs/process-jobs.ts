@@ -1,7 +1,6 @@
 import type { ActionContext } from 'genkit';
 import type { Registry } from 'genkit/registry';
-import { logger } from 'genkit/logging';
-import { describeThrown, failedPrecondition, invalidArgument } from '../../../errors.ts';
+import { failedPrecondition, invalidArgument, logWarning } from '../../../errors.ts';
 import { checkOptions, isObject, isWhole } from '../../../store/check-options.ts';
 import type { SessionSummary } from '../../../store/contract.ts';
 import type { BackfillOptions, BackfillResult } from '../../backfill.ts';
@@ -76,7 +75,7 @@ export async function processMemoryJobs(
         const { enqueued } = await backfill({ store, scopeOf: idleScopeOf, context, withinMs: withinIdleMs });
         result.found += enqueued;
       } catch (error) {
-        logger.warn(`Nothing was learned from the idle sessions of an agent. ${describeThrown(error)}`);
+        logWarning('Nothing was learned from the idle sessions of an agent.', error);
       }
     }
     try {

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { GenkitError } from 'genkit';
-import { logger } from 'genkit/logging';
-import { describeThrown, isAborted, unavailable } from '../../../errors.ts';
+import { isAborted, logWarning, unavailable } from '../../../errors.ts';
 import { beginning } from '../../../session/log/transcript.ts';
 import type { MemoryJob, MemoryScopeId, MemoryStoreOptions } from '../../../store/memory/contract.ts';
 import { LONGEST_TIMER_MS } from '../../../store/check-options.ts';
@@ -193,9 +192,7 @@ export class MemoryWorker {
       }
       if (work.loops === 1) await this.#lookLater(work.options);
     } catch (error) {
-      logger.warn(
-        `The memory jobs of a tenant could not be read. The next ingest tries again. ${describeThrown(error)}`,
-      );
+      logWarning('The memory jobs of a tenant could not be read. The next ingest tries again.', error);
     } finally {
       work.loops--;
       if (work.loops === 0 && !work.nextWake) this.#tenants.delete(tenant);
@@ -261,9 +258,7 @@ export class MemoryWorker {
       await noteDeadJob(this.#pipeline, job, this.#owner, options).catch((fault: unknown) => {
         // The job was removed, or another worker holds it.
         if (isAborted(fault)) return;
-        logger.warn(
-          `The messages of a dead memory job could not be noted, so later jobs may read them too. ${describeThrown(fault)}`,
-        );
+        logWarning('The messages of a dead memory job could not be noted, so later jobs may read them too.', fault);
       });
     }
     const change = isLast ? { to: 'dead' as const } : { to: 'waiting' as const, dueAt: new Date(due).toISOString() };
@@ -290,8 +285,9 @@ export class MemoryWorker {
     } catch (error) {
       // After any other error the lease expires, and a worker takes the job again.
       if (isAborted(error)) return 'lost';
-      logger.warn(
-        `The state of a memory job could not be stored. The job is taken again when its lease has expired. ${describeThrown(error)}`,
+      logWarning(
+        'The state of a memory job could not be stored. The job is taken again when its lease has expired.',
+        error,
       );
       return 'failed';
     }
