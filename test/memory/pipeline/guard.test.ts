@@ -454,6 +454,18 @@ test('what load_memory and create_memory answered is not learned again, what oth
   expect(read.join()).not.toMatch(/Answer of (?:load|create)_memory/);
 });
 
+test('of a large answer of a tool the model reads the beginning, as of any other, and nothing of a memory tool', async () => {
+  const { memory, model, scope } = setUp({ learnFromTools: true, otherwise: extraction() });
+  const large = { rows: '#'.repeat(300_000) };
+  const answers = ['load_memory', 'weather'].map((name) => ({ toolResponse: { name, output: { ...large, name } } }));
+  const messages = [user('Hello'), ...answers.map((part) => ({ role: 'tool' as const, content: [part] }))];
+  await memory.ingest({ scope, source, messages, wait: true });
+  const read = JSON.stringify(model.requests.map((request) => request.messages));
+  expect(read).toContain('[weather answers: ');
+  expect(read).not.toContain('load_memory');
+  expect(read.split('#').length).toBeLessThan(2_001);
+});
+
 describe('poison', () => {
   test(`poison: ${POISON.length} attempts are quarantined, or stored as data that the model is shown in marked lines`, async () => {
     // The model obeys: it makes a memory of every text that it reads, in its own words.

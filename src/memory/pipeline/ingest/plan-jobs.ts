@@ -81,10 +81,10 @@ function smallPart(part: Part): Part {
   const { metadata: _, ...kept } = part;
   if (jsonBytes(kept, MAX_TEXT * 4) <= MAX_TEXT * 4) return kept;
   if (part.media) return { text: `[media: ${part.media.contentType ?? 'unknown type'}, too large to be read]` };
-  const text = part.toolResponse
-    ? `[${part.toolResponse.name} answers: ${beginning(JSON.stringify(part.toolResponse.output) ?? '', MAX_TEXT)}]`
-    : `[${beginning(JSON.stringify(kept), MAX_TEXT)}]`;
-  return { text };
+  if (!part.toolResponse) return { text: `[${beginning(JSON.stringify(kept), MAX_TEXT)}]` };
+  const { name, ref, output } = part.toolResponse;
+  const text = typeof output === 'string' ? output : (JSON.stringify(output) ?? '');
+  return { toolResponse: { name, ref, output: beginning(text, MAX_TEXT) } };
 }
 
 /**
