@@ -247,9 +247,9 @@ export class MemoryManager {
    * @throws `NOT_FOUND` if the memory does not exist.
    */
   async remove(options: ScopeOption & { id: string }): Promise<void> {
-    const work = checkCall('remove', options, { id: isText }, ['id']);
-    await removeMemory(this.#pipeline, work, options.id);
-    this.#saveIndex(work.scope);
+    const target = checkCall('remove', options, { id: isText }, ['id']);
+    await removeMemory(this.#pipeline, target, options.id);
+    this.#saveIndex(target.scope);
   }
 
   /**
@@ -284,8 +284,8 @@ export class MemoryManager {
    * @throws `NOT_FOUND` if the memory does not exist; `FAILED_PRECONDITION` if it is not a procedure.
    */
   async noteOutcome(options: ScopeOption & { id: string; isSuccess: boolean }): Promise<void> {
-    const work = checkCall('noteOutcome', options, { id: isAny, isSuccess: isBoolean }, ['id', 'isSuccess']);
-    await noteOutcome(this.#pipeline, work, options.id, options.isSuccess);
+    const target = checkCall('noteOutcome', options, { id: isAny, isSuccess: isBoolean }, ['id', 'isSuccess']);
+    await noteOutcome(this.#pipeline, target, options.id, options.isSuccess);
   }
 
   /**
@@ -309,10 +309,10 @@ export class MemoryManager {
      * procedure still reads the whole session. Call it in a process that has the agents, because it reads their sessions.
      */
     set: async (scope: MemoryScope, consent: 'on' | 'off'): Promise<void> => {
-      const work = targetOf(scope);
-      const isBack = consent === 'on' && (await readConsent(this.#pipeline, work)) === 'off';
-      if (isBack) await markAsRead(this.#pipeline, work, await rangesOf(work, this.#places));
-      await writeConsent(this.#pipeline, work, consent);
+      const target = targetOf(scope);
+      const isBack = consent === 'on' && (await readConsent(this.#pipeline, target)) === 'off';
+      if (isBack) await markAsRead(this.#pipeline, target, await rangesOf(target, this.#places));
+      await writeConsent(this.#pipeline, target, consent);
     },
     /** Returns the stored consent of the scope; without one, the manager's option `consent`. */
     get: async (scope: MemoryScope): Promise<'on' | 'off'> =>
@@ -332,9 +332,9 @@ export class MemoryManager {
      * @throws `NOT_FOUND` if the text does not wait for a decision.
      */
     approve: async (options: ScopeOption & { id: string }): Promise<IngestResult> => {
-      const work = checkCall('quarantine.approve', options, { id: isText }, ['id']);
-      const result = await this.#worker.track(approveText(this.#pipeline, work, options.id));
-      return this.#workOn(work.scope, result, this.#pipeline.worker);
+      const target = checkCall('quarantine.approve', options, { id: isText }, ['id']);
+      const result = await this.#worker.track(approveText(this.#pipeline, target, options.id));
+      return this.#workOn(target.scope, result, this.#pipeline.worker);
     },
     /** Removes a text permanently. */
     discard: async (options: ScopeOption & { id: string }): Promise<void> =>
@@ -391,16 +391,16 @@ export class MemoryManager {
   async forgetSource(
     options: ScopeOption & { source: string; snapshotIds?: readonly string[] },
   ): Promise<ForgottenSource> {
-    const work = checkCall('forgetSource', options, { source: isText, snapshotIds: isListOf(isString, 'ids') }, [
+    const target = checkCall('forgetSource', options, { source: isText, snapshotIds: isListOf(isString, 'ids') }, [
       'source',
     ]);
     checkNamed('forgetSource', options, 'snapshotIds', 'for the whole source');
     const { source, snapshotIds } = options;
     if (snapshotIds === undefined) {
-      const sessions = await rangesOf(work, this.#places, { sessionId: source });
-      await markAsRead(this.#pipeline, work, sessions, withoutLearned);
+      const sessions = await rangesOf(target, this.#places, { sessionId: source });
+      await markAsRead(this.#pipeline, target, sessions, withoutLearned);
     }
-    return new SourceRemoval(this.#pipeline, work, { sourceId: source, snapshotIds }, this.#worker).run();
+    return new SourceRemoval(this.#pipeline, target, { sourceId: source, snapshotIds }, this.#worker).run();
   }
 
   /**
@@ -410,10 +410,10 @@ export class MemoryManager {
    * @throws `UNAVAILABLE` if a worker of another process still reads a source; call it again.
    */
   async eraseWaiting(options: ScopeOption & { sources: readonly string[] }): Promise<void> {
-    const work = checkCall('eraseWaiting', options, { sources: isListOf(isString, 'ids') }, ['sources']);
-    const waiting = await waitingSources(this.#pipeline, work);
+    const target = checkCall('eraseWaiting', options, { sources: isListOf(isString, 'ids') }, ['sources']);
+    const waiting = await waitingSources(this.#pipeline, target);
     for (const sourceId of options.sources.filter((source) => waiting.has(source)))
-      await new SourceRemoval(this.#pipeline, work, { sourceId }, this.#worker).runWaiting();
+      await new SourceRemoval(this.#pipeline, target, { sourceId }, this.#worker).runWaiting();
   }
 
   /**
@@ -482,9 +482,9 @@ export class MemoryManager {
 
   /** Exports the jobs and the quarantined texts of these sources, line by line. `exportUser` calls it for app scopes. */
   exportWaiting(options: ScopeOption & { sources: readonly string[] }): AsyncGenerator<MemoryExportLine> {
-    const work = checkCall('exportWaiting', options, { sources: isListOf(isString, 'ids') }, ['sources']);
+    const target = checkCall('exportWaiting', options, { sources: isListOf(isString, 'ids') }, ['sources']);
     const sources = new Set(options.sources);
-    return exportWaiting(this.#pipeline, work, (sourceId) => sources.has(sourceId));
+    return exportWaiting(this.#pipeline, target, (sourceId) => sources.has(sourceId));
   }
 
   /**
@@ -495,13 +495,13 @@ export class MemoryManager {
    *   again.
    */
   async erase(options: ScopeOption): Promise<MemoryErasure> {
-    const work = checkCall('erase', options);
-    this.#uses.delete(tenantKeyOf(this.store, work.scope));
+    const target = checkCall('erase', options);
+    this.#uses.delete(tenantKeyOf(this.store, target.scope));
     // Reads the sessions first, to make it unlikely that a turn which ends during the erasure learns the erased data again.
     const errors: unknown[] = [];
-    const sessions = await rangesOf(work, this.#places, { onError: (error) => errors.push(error) });
-    const erasure = await this.store.erase(work.id, work.options);
-    await markAsRead(this.#pipeline, work, sessions);
+    const sessions = await rangesOf(target, this.#places, { onError: (error) => errors.push(error) });
+    const erasure = await this.store.erase(target.id, target.options);
+    await markAsRead(this.#pipeline, target, sessions);
     if (errors.length > 0) throw errors[0];
     return erasure;
   }

@@ -8,20 +8,20 @@ import type { MemoryExportLine } from '../types.ts';
 import { jobsOf, memoriesOf } from '../pipeline/records/list-all.ts';
 
 /** Exports all data of a scope, apart from internal notes. */
-export async function* exportScope(pipeline: Pipeline, work: ScopeTarget): AsyncGenerator<MemoryExportLine> {
+export async function* exportScope(pipeline: Pipeline, target: ScopeTarget): AsyncGenerator<MemoryExportLine> {
   const { store } = pipeline;
-  const { id, options } = work;
-  yield* exportWaiting(pipeline, work, () => true);
+  const { id, options } = target;
+  yield* exportWaiting(pipeline, target, () => true);
   let memories = 0;
-  for await (const memory of currentMemories(pipeline, work)) {
+  for await (const memory of currentMemories(pipeline, target)) {
     yield { kind: 'memory', memory, revisions: await store.revisions(id, memory.id, options) };
     memories++;
   }
   // Exports a stored profile even if it has an earlier schema.
-  const { profile, summary } = await readDerived({ ...pipeline, profile: undefined }, work);
+  const { profile, summary } = await readDerived({ ...pipeline, profile: undefined }, target);
   if (profile !== undefined) yield { kind: 'profile', profile };
   if (summary !== undefined) yield { kind: 'summary', summary };
-  const consent = await readConsent(pipeline, work);
+  const consent = await readConsent(pipeline, target);
   if (consent !== undefined) yield { kind: 'consent', consent };
   yield { kind: 'end', memories };
 }
@@ -32,12 +32,12 @@ export async function* exportScope(pipeline: Pipeline, work: ScopeTarget): Async
  */
 export async function* exportWaiting(
   pipeline: Pipeline,
-  work: ScopeTarget,
+  target: ScopeTarget,
   isWanted: (sourceId: string) => boolean,
 ): AsyncGenerator<MemoryExportLine> {
-  for await (const job of jobsOf(pipeline, { ...work.options, scope: work.id }))
+  for await (const job of jobsOf(pipeline, { ...target.options, scope: target.id }))
     if (isWanted(job.sourceId)) yield { kind: 'job', job };
-  for (const text of await waitingTexts(pipeline, work))
+  for (const text of await waitingTexts(pipeline, target))
     if (isWanted(text.sourceId)) yield { kind: 'quarantine', quarantine: text };
 }
 
@@ -45,13 +45,13 @@ export async function* exportWaiting(
  * All memories of a scope. A memory that changes during the export is returned again, because it moves to the first page, which was read
  * before.
  */
-async function* currentMemories(pipeline: Pipeline, work: ScopeTarget): AsyncGenerator<Memory> {
+async function* currentMemories(pipeline: Pipeline, target: ScopeTarget): AsyncGenerator<Memory> {
   const exported = new Map<string, string>();
   for (let before: number | undefined; ;) {
-    const revision = await pipeline.store.revision(work.id, work.options);
+    const revision = await pipeline.store.revision(target.id, target.options);
     if (revision === before) return;
     before = revision;
-    for await (const memory of memoriesOf(pipeline, work)) {
+    for await (const memory of memoriesOf(pipeline, target)) {
       // The revision alone is not enough: it restarts at 1 if the memory was removed and made again.
       const version = `${memory.revision} ${memory.updatedAt}`;
       // The last changed memories come first, so all following memories were exported before.

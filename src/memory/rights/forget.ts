@@ -72,7 +72,7 @@ export async function waitingSources(pipeline: Pipeline, { id, options }: ScopeT
 /** Removes a source's statements everywhere, and makes memories with other sources again. */
 export class SourceRemoval {
   readonly #pipeline: Pipeline;
-  readonly #work: ScopeTarget;
+  readonly #target: ScopeTarget;
   readonly #forgotten: Forgotten;
   readonly #worker: MemoryWorker;
   /** `undefined`: there is no model, or it does not answer. */
@@ -82,9 +82,9 @@ export class SourceRemoval {
   /** Caches the memories that were made again, by their input, so that a repeated plan does not ask the model again. */
   readonly #made = new Map<string, PutMemory>();
 
-  constructor(pipeline: Pipeline, work: ScopeTarget, forgotten: Forgotten, worker: MemoryWorker) {
+  constructor(pipeline: Pipeline, target: ScopeTarget, forgotten: Forgotten, worker: MemoryWorker) {
     this.#pipeline = pipeline;
-    this.#work = work;
+    this.#target = target;
     this.#forgotten = forgotten;
     this.#worker = worker;
     this.#ask = modelAsker(pipeline);
@@ -95,7 +95,7 @@ export class SourceRemoval {
     await this.#forgetTexts();
     await this.#forgetMemories();
     await this.#finish(REMOVE_DERIVED);
-    this.#pipeline.saveIndex(this.#work.scope);
+    this.#pipeline.saveIndex(this.#target.scope);
     return this.#counts;
   }
 
@@ -118,7 +118,7 @@ export class SourceRemoval {
    * from them.
    */
   async #forgetJobs(): Promise<void> {
-    const { id, options } = this.#work;
+    const { id, options } = this.#target;
     const jobs: MemoryJob[] = [];
     const others: JobInput[] = [];
     for await (const job of jobsOf(this.#pipeline, { ...options, scope: id })) {
@@ -144,21 +144,23 @@ export class SourceRemoval {
   }
 
   async #forgetTexts(): Promise<void> {
-    this.#counts.quarantined = await removeTexts(this.#pipeline, this.#work, ({ source }) => this.#isForgotten(source));
+    this.#counts.quarantined = await removeTexts(this.#pipeline, this.#target, ({ source }) =>
+      this.#isForgotten(source),
+    );
   }
 
   async #forgetMemories(): Promise<void> {
-    const { id, options } = this.#work;
+    const { id, options } = this.#target;
     const plan = async () => {
       const revision = await this.#pipeline.store.revision(id, options);
       return { revision, steps: await this.#replace(await this.#affected()) };
     };
-    await commitPlan(this.#pipeline, this.#work, plan, (operations) => this.#count(operations));
+    await commitPlan(this.#pipeline, this.#target, plan, (operations) => this.#count(operations));
   }
 
   /** The memories with a forgotten source, now or in an earlier revision. */
   async #affected(): Promise<Memory[]> {
-    const { id, options } = this.#work;
+    const { id, options } = this.#target;
     const { sourceId, snapshotIds } = this.#forgotten;
     const all = await this.#pipeline.store.bySource(id, sourceId, options);
     if (snapshotIds === undefined) return all;
@@ -180,7 +182,7 @@ export class SourceRemoval {
     const others: MemoryDraft[] = made.map(({ memory }) => memory);
     if (removed.size > 0) {
       const isAffected = new Set(affected.map(({ id }) => id));
-      for await (const memory of memoriesOf(this.#pipeline, this.#work))
+      for await (const memory of memoriesOf(this.#pipeline, this.#target))
         if (!isAffected.has(memory.id)) others.push(memory);
     }
     const next = withNewSuccessors(others, removed);
@@ -288,8 +290,8 @@ export class SourceRemoval {
     more: readonly MemoryOperation[] = [],
   ): Promise<void> {
     const { sourceId } = this.#forgotten;
-    await commitPlan(this.#pipeline, this.#work, async () => {
-      const { note, revision } = await readLearningState(this.#pipeline, this.#work, sourceId);
+    await commitPlan(this.#pipeline, this.#target, async () => {
+      const { note, revision } = await readLearningState(this.#pipeline, this.#target, sourceId);
       const splits = this.#jobIds.map((id) => [splitOperation(id, undefined)]);
       const next = change(this.#jobIds.reduce(withoutDeadJob, note));
       return { revision, steps: [...splits, [...more, sourceNoteOperation(sourceId, next)]] };

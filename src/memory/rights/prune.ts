@@ -36,7 +36,7 @@ export function checkPolicy(policy: MemoryPrunePolicy): void {
 /** Removes the memories and the quarantined texts of a scope to which the policy applies. */
 export async function pruneScope(
   pipeline: Pipeline,
-  work: ScopeTarget,
+  target: ScopeTarget,
   policy: MemoryPrunePolicy,
   dryRun: boolean,
 ): Promise<PrunedMemories> {
@@ -45,10 +45,10 @@ export async function pruneScope(
   if (quarantineMs !== undefined) {
     const isOld = ({ at }: { readonly at: string }) => pipeline.now() - Date.parse(at) > quarantineMs;
     quarantined = dryRun
-      ? (await waitingTexts(pipeline, work)).filter(isOld).length
-      : await removeTexts(pipeline, work, isOld);
+      ? (await waitingTexts(pipeline, target)).filter(isOld).length
+      : await removeTexts(pipeline, target, isOld);
   }
-  return { memories: await pruneMemories(pipeline, work, policy, dryRun), quarantined };
+  return { memories: await pruneMemories(pipeline, target, policy, dryRun), quarantined };
 }
 
 /**
@@ -57,29 +57,29 @@ export async function pruneScope(
  */
 async function pruneMemories(
   pipeline: Pipeline,
-  work: ScopeTarget,
+  target: ScopeTarget,
   policy: MemoryPrunePolicy,
   dryRun: boolean,
 ): Promise<number> {
   const { store, saveIndex } = pipeline;
   let removed = 0;
   const plan = async () => {
-    const revision = await store.revision(work.id, work.options);
-    const gone = await memoriesToPrune(pipeline, work, policy);
+    const revision = await store.revision(target.id, target.options);
+    const gone = await memoriesToPrune(pipeline, target, policy);
     return { revision, steps: gone.map((id): MemoryOperation[] => [{ op: 'remove', id }]) };
   };
   if (dryRun) return (await plan()).steps.length;
-  await commitPlan(pipeline, work, plan, ({ length }) => (removed += length));
-  if (removed > 0) saveIndex(work.scope);
+  await commitPlan(pipeline, target, plan, ({ length }) => (removed += length));
+  if (removed > 0) saveIndex(target.scope);
   return removed;
 }
 
-async function memoriesToPrune(pipeline: Pipeline, work: ScopeTarget, policy: MemoryPrunePolicy): Promise<string[]> {
+async function memoriesToPrune(pipeline: Pipeline, target: ScopeTarget, policy: MemoryPrunePolicy): Promise<string[]> {
   const now = pipeline.now();
-  const uses = pipeline.usesOf(work.scope);
+  const uses = pipeline.usesOf(target.scope);
   const rank: { id: string; worth: number }[] = [];
   const gone: string[] = [];
-  for await (const memory of memoriesOf(pipeline, work)) {
+  for await (const memory of memoriesOf(pipeline, target)) {
     const lastUsedAt = uses.get(memory.id) ?? memory.lastUsedAt;
     if (matchesPolicy({ ...memory, lastUsedAt }, policy, now)) gone.push(memory.id);
     else if (memory.validTo === undefined) {

@@ -22,23 +22,23 @@ export async function waitingTexts({ store }: Pipeline, { id, options }: ScopeTa
  *
  * @throws `NOT_FOUND` when the text does not wait for a decision.
  */
-export async function approveText(pipeline: Pipeline, work: ScopeTarget, textId: string): Promise<Enqueued> {
+export async function approveText(pipeline: Pipeline, target: ScopeTarget, textId: string): Promise<Enqueued> {
   // Read the state before the text, so that the text does not come back if the scope is erased in between.
-  const { consent, epoch } = await readLearningState(pipeline, work);
-  const item = await waitingText(pipeline, work, textId);
+  const { consent, epoch } = await readLearningState(pipeline, target);
+  const item = await waitingText(pipeline, target, textId);
   if (consent === 'off') {
-    pipeline.report({ type: 'no-consent', scope: work.scope, sourceId: item.source.id });
+    pipeline.report({ type: 'no-consent', scope: target.scope, sourceId: item.source.id });
     return { status: 'refused', jobIds: [], openIds: [] };
   }
   // A repeated call after a crash makes the same job id.
-  const result = await enqueue(pipeline, work, { inputs: [approvedInput(item)], epoch });
-  if (result.status !== 'full') await removeTexts(pipeline, work, () => true, [textId]);
+  const result = await enqueue(pipeline, target, { inputs: [approvedInput(item)], epoch });
+  if (result.status !== 'full') await removeTexts(pipeline, target, () => true, [textId]);
   return result;
 }
 
 /** @throws `NOT_FOUND` when the text does not wait for a decision. */
-export async function discardText(pipeline: Pipeline, work: ScopeTarget, textId: string): Promise<void> {
-  if ((await removeTexts(pipeline, work, () => true, [textId])) === 0) throw notWaiting(textId);
+export async function discardText(pipeline: Pipeline, target: ScopeTarget, textId: string): Promise<void> {
+  if ((await removeTexts(pipeline, target, () => true, [textId])) === 0) throw notWaiting(textId);
 }
 
 /**
@@ -48,17 +48,20 @@ export async function discardText(pipeline: Pipeline, work: ScopeTarget, textId:
  */
 export async function removeTexts(
   pipeline: Pipeline,
-  work: ScopeTarget,
+  target: ScopeTarget,
   isGone: (text: Quarantined) => boolean,
   ids?: readonly string[],
 ): Promise<number> {
   let removed = 0;
   const plan = async () => {
-    const { revision, notes } = await pipeline.store.notes(work.id, NOTES.quarantine, { ...work.options, keys: ids });
+    const { revision, notes } = await pipeline.store.notes(target.id, NOTES.quarantine, {
+      ...target.options,
+      keys: ids,
+    });
     const gone = notes.filter(({ value }) => isGone(quarantinedOf(value)));
     return { revision, steps: gone.map(({ key }) => [quarantineNote(key, undefined)]) };
   };
-  await commitPlan(pipeline, work, plan, ({ length }) => (removed += length));
+  await commitPlan(pipeline, target, plan, ({ length }) => (removed += length));
   return removed;
 }
 

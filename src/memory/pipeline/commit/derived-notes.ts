@@ -37,17 +37,17 @@ export async function readDerived(
  */
 export async function derivedNotes(
   pipeline: Pipeline,
-  work: LearnContext,
+  context: LearnContext,
   guard: Guard | undefined,
   before: Derived,
   { facts, summary }: { readonly facts: readonly string[]; readonly summary: string | undefined },
 ): Promise<MemoryOperation[]> {
   const notes: MemoryOperation[] = [];
   if (summary !== undefined) notes.push(derivedNote('summary', await guardedSummary(summary, before.summary, guard)));
-  const { ask } = work;
+  const { ask } = context;
   if (!ask || !pipeline.profile || facts.length === 0) return notes;
   try {
-    const made = await nextProfile(pipeline, work, ask, before.profile, facts);
+    const made = await nextProfile(pipeline, context, ask, before.profile, facts);
     const profile = await guardedProfile(made, before.profile, guard);
     const { success } = pipeline.profile.safeParse(profile);
     // If a required member is missing, the profile stays unchanged.

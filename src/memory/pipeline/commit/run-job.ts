@@ -88,7 +88,7 @@ interface JobPlan extends CommitPlan {
 /** Runs a job that a worker holds, from the guard to the commit that removes the job. */
 export class JobRun {
   readonly #pipeline: Pipeline;
-  readonly #work: LearnContext & { readonly job: MemoryJob };
+  readonly #context: LearnContext & { readonly job: MemoryJob };
   readonly #hold: MemoryJobHold;
   readonly #input: JobInput;
   /** The last learned result. `from` names the summary and the messages from which it was learned. */
@@ -107,24 +107,24 @@ export class JobRun {
     this.#hold = { id: job.id, owner };
     this.#input = parseJobInput(job);
     const guard = guardOf({ scope: target.scope, signal }, this.#input.task, pipeline);
-    this.#work = { ...target, job, ask: modelAsker(pipeline, signal), signal, guard };
+    this.#context = { ...target, job, ask: modelAsker(pipeline, signal), signal, guard };
   }
 
   async run(): Promise<JobOutcome> {
-    const uses = this.#pipeline.usesOf(this.#work.scope);
+    const uses = this.#pipeline.usesOf(this.#context.scope);
     for (const [used, at] of Object.entries(this.#input.uses ?? {}))
       if (at > (uses.get(used) ?? '')) uses.set(used, at);
     for (;;) {
-      const { finish } = await commitPlan(this.#pipeline, this.#work, () => this.#plan());
+      const { finish } = await commitPlan(this.#pipeline, this.#context, () => this.#plan());
       const outcome = finish();
       if (outcome !== undefined) return outcome;
     }
   }
 
   async #plan(): Promise<JobPlan> {
-    const { job, signal } = this.#work;
+    const { job, signal } = this.#context;
     signal.throwIfAborted();
-    const state = await readLearningState(this.#pipeline, this.#work, job.sourceId, job.id);
+    const state = await readLearningState(this.#pipeline, this.#context, job.sourceId, job.id);
     const [input, ...later] = this.#unread(state.note);
     const reason = this.#reasonToDrop(state) ?? (input ? undefined : this.#reasonToSkip(state.note));
     if (reason === undefined) return this.#commitOf(await this.#step(state, input!, later.length > 0));
@@ -155,13 +155,13 @@ export class JobRun {
     if (input.task === 'facts') return note.seen.includes(input.sha256) ? [] : [input];
     if (input.task === 'procedure') return note.seen.includes(procedureMark(input.range)) ? [] : [input];
     const unread = unreadParts(input.range, note.ranges);
-    return unread.flatMap((part) => outsideDeadJobs(partOf(input, part), note, this.#work.job.id).parts);
+    return unread.flatMap((part) => outsideDeadJobs(partOf(input, part), note, this.#context.job.id).parts);
   }
 
   /** Removes the job, and its remaining candidates if it takes several commits. */
   async #drop(reason: DropReason, { split }: LearningState): Promise<JobOutcome> {
     const { store, now, report } = this.#pipeline;
-    const { job, id, options, scope } = this.#work;
+    const { job, id, options, scope } = this.#context;
     const outcome = reason === 'known' ? 'done' : 'dropped';
     try {
       const operations = split ? [splitOperation(job.id, undefined)] : [];
@@ -178,7 +178,7 @@ export class JobRun {
   /** Learns from a part, or takes the candidates that an earlier commit left of it, and compares as many as fit into a commit. */
   async #step(state: LearningState, input: JobInput, hasMore: boolean): Promise<Step> {
     const { summary, profile, limits } = this.#pipeline;
-    const derived = summary || profile ? await readDerived(this.#pipeline, this.#work) : {};
+    const derived = summary || profile ? await readDerived(this.#pipeline, this.#context) : {};
     const part = partKey(input);
     const split = [this.#rest, state.split].find((one) => one?.part === part);
     const learned = split ? undefined : await this.#learn(input, derived.summary);
@@ -204,14 +204,19 @@ export class JobRun {
   async #learn(input: JobInput, summary: string | undefined): Promise<Learned> {
     const from = JSON.stringify([summary, partKey(input)]);
     if (this.#last?.from !== from)
-      this.#last = { from, learned: await learn(this.#pipeline, this.#work, input, summary) };
+      this.#last = { from, learned: await learn(this.#pipeline, this.#context, input, summary) };
     return this.#last.learned;
   }
 
   /** Compares as many of the candidates as fit into a commit. */
   async #compare(candidates: readonly Candidate[], maxInvalidations: number): Promise<Compared> {
     for (let most = Math.min(MOST_CANDIDATES, candidates.length); ;) {
-      const consolidated = await consolidate(this.#pipeline, this.#work, candidates.slice(0, most), maxInvalidations);
+      const consolidated = await consolidate(
+        this.#pipeline,
+        this.#context,
+        candidates.slice(0, most),
+        maxInvalidations,
+      );
       const puts = await this.#puts(consolidated.working.changed);
       // A memory contains all its sources, which may be large, and a candidate may replace several memories.
       const count = puts.length + consolidated.quarantined.length;
@@ -230,7 +235,7 @@ export class JobRun {
     const isPartDone = rest.candidates.length === 0 && rest.quarantined.length === 0;
     const isLast = isPartDone && !hasMore;
     const { now, report, saveIndex, usesOf } = this.#pipeline;
-    const { scope, job, guard } = this.#work;
+    const { scope, job, guard } = this.#context;
     const { working, quarantined, puts } = compared;
     const at = new Date(now()).toISOString();
     const texts = [...waiting, ...quarantined.map((one) => ({ ...one, at, source: input.source }))];
@@ -244,7 +249,7 @@ export class JobRun {
       ...texts.map((text, i) => quarantineNote(textId(job.id, rest, i), text)),
       sourceNoteOperation(job.sourceId, isPartDone ? withInput(current, input, job.id, true) : current),
       ...(isPartDone && !state.split ? [] : [left]),
-      ...(await derivedNotes(this.#pipeline, this.#work, input.isApproved ? undefined : guard, derived, news)),
+      ...(await derivedNotes(this.#pipeline, this.#context, input.isApproved ? undefined : guard, derived, news)),
     ];
     const finish = () => {
       this.#rest = isPartDone ? undefined : rest;
@@ -262,7 +267,7 @@ export class JobRun {
 
   /** Writes the changed memories with their vectors, and the last use of others. */
   async #puts(changed: readonly MemoryDraft[]): Promise<PutMemory[]> {
-    const { scope, id, options, signal } = this.#work;
+    const { scope, id, options, signal } = this.#context;
     const texts = changed.map(({ text }) => text);
     const vectors = await vectorsOf(this.#pipeline, texts, signal);
     const puts = changed.map((memory, i): PutMemory => ({ op: 'put', memory, vector: vectors?.[i] }));

@@ -54,16 +54,16 @@ interface Undecided {
 /** Compares the candidates with the known memories and with each other, and returns the changes. */
 export async function consolidate(
   pipeline: Pipeline,
-  work: LearnContext,
+  context: LearnContext,
   candidates: readonly Candidate[],
   maxInvalidations: number,
 ): Promise<Consolidated> {
   const { nearest, now } = pipeline;
-  const { scope, ask, signal } = work;
+  const { scope, ask, signal } = context;
   const working = new WorkingMemories(maxInvalidations, new Date(now()).toISOString());
   const undecided = new Map<string, Undecided>();
   const keyed = candidates.flatMap((candidate) => keyedId(candidate) ?? []);
-  await addWithSuccessors(pipeline, work, working, keyed, Date.parse(candidates[0]?.source.at ?? ''));
+  await addWithSuccessors(pipeline, context, working, keyed, Date.parse(candidates[0]?.source.at ?? ''));
   const quarantined: { candidate: Candidate; reason: string }[] = [];
   for (const candidate of candidates) {
     if (isBlank(candidate.text)) working.counts.ignored++;
@@ -101,7 +101,7 @@ export async function consolidate(
           working.corroborate(same, candidate);
           continue;
         }
-        const reason = await apply(pipeline, work, working, candidate, answers[i], known);
+        const reason = await apply(pipeline, context, working, candidate, answers[i], known);
         if (reason !== undefined) quarantined.push({ candidate, reason });
       }
     }

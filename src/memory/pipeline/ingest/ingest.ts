@@ -34,9 +34,9 @@ export async function addJobs(
   isThere: () => Promise<boolean> = async () => true,
 ): Promise<Enqueued> {
   const { scope, messages, procedure } = options;
-  const work = targetOf(scope);
+  const target = targetOf(scope);
   const source: JobSource = { ...options.source!, at: new Date(options.source!.at ?? pipeline.now()).toISOString() };
-  const { consent, note, epoch } = await beginEpoch(pipeline, work, source.id);
+  const { consent, note, epoch } = await beginEpoch(pipeline, target, source.id);
   if (consent === 'off') {
     pipeline.report({ type: 'no-consent', scope, sourceId: source.id });
     return { status: 'refused', jobIds: [], openIds: [] };
@@ -47,7 +47,7 @@ export async function addJobs(
   if (inputs.length === 0) return { status: 'known', jobIds: [], openIds: planned.flatMap(({ deadIds }) => deadIds) };
   const isWanted = !procedure || (await pipeline.isSuccess!({ scope, sourceId: source.id, messages: messages! }));
   if (!isWanted || !(await isThere())) return { status: 'known', jobIds: [], openIds: [] };
-  return enqueue(pipeline, work, { inputs, epoch });
+  return enqueue(pipeline, target, { inputs, epoch });
 }
 
 /**
@@ -56,18 +56,18 @@ export async function addJobs(
  */
 export async function enqueue(
   pipeline: Pipeline,
-  work: ScopeTarget,
+  target: ScopeTarget,
   { inputs, epoch }: { inputs: readonly JobInput[]; epoch: string | undefined },
 ): Promise<Enqueued> {
   const ofEpoch = inputs.map((input) => ({ ...input, epoch }));
-  const result = await addInputs(pipeline, work, ofEpoch);
+  const result = await addInputs(pipeline, target, ofEpoch);
   if (result.jobIds.length === 0) return result;
-  const current = await readLearningState(pipeline, work);
+  const current = await readLearningState(pipeline, target);
   if (current.epoch === epoch) return result;
   const { store, now } = pipeline;
   for (const id of result.jobIds) {
     try {
-      await store.changeJob(id, { ...work.options, owner: undefined, to: 'remove', now: now() });
+      await store.changeJob(id, { ...target.options, owner: undefined, to: 'remove', now: now() });
     } catch (error) {
       // `ABORTED`: a worker holds the job and will drop it. `NOT_FOUND`: the erasure has removed the job.
       if (!['ABORTED', 'NOT_FOUND'].includes((error as { status: string }).status)) throw error;
@@ -78,17 +78,17 @@ export async function enqueue(
 
 async function addInputs(
   { store, limits, now, report, countRefusal, usesOf }: Pipeline,
-  work: ScopeTarget,
+  target: ScopeTarget,
   inputs: readonly JobInput[],
 ): Promise<Enqueued> {
-  const { scope, id, options } = work;
+  const { scope, id, options } = target;
   const uses = usesOf(scope);
   const jobIds: string[] = [];
   const openIds: string[] = [];
   for (const input of inputs) {
     const noted = [...uses].slice(0, MOST_USES);
     const carrying = noted.length === 0 ? input : { ...input, uses: Object.fromEntries(noted) };
-    const job = { id: jobId(work, input), scope: id, input: carrying as unknown as Json, sourceId: input.source.id };
+    const job = { id: jobId(target, input), scope: id, input: carrying as unknown as Json, sourceId: input.source.id };
     const added = await store.addJob(job, { ...options, maxJobs: limits.maxJobs, now: now() });
     if (added === 'full') {
       report({ type: 'full', scope, sourceId: input.source.id, refused: countRefusal() });

@@ -35,11 +35,11 @@ interface SessionPlaces {
  *   thrown.
  */
 export async function rangesOf(
-  work: ScopeTarget,
+  target: ScopeTarget,
   { stores, sessions }: SessionPlaces,
   { sessionId: only, onError }: { sessionId?: string; onError?: (error: unknown) => void } = {},
 ): Promise<SessionRanges> {
-  const { id } = work;
+  const { id } = target;
   const found = new Map<string, readonly ReadRange[]>();
   const add = (sessionId: string, ranges: readonly ReadRange[]) =>
     found.set(sessionId, [...(found.get(sessionId) ?? []), ...ranges]);
@@ -47,8 +47,8 @@ export async function rangesOf(
   const isOfAnyAgent = one !== undefined || id.scope === 'user';
   for (const place of isOfAnyAgent ? Array.from(stores, (store) => ({ store })) : sessions) {
     try {
-      for await (const sessionId of sessionIdsAt(place, work, one))
-        await rangesIn(place.store, work, sessionId).then((ranges) => add(sessionId, ranges), onError);
+      for await (const sessionId of sessionIdsAt(place, target, one))
+        await rangesIn(place.store, target, sessionId).then((ranges) => add(sessionId, ranges), onError);
     } catch (error) {
       if (!onError) throw error;
       onError(error);
@@ -96,16 +96,16 @@ async function rangesIn(store: SnapshotStore, { options }: ScopeTarget, sessionI
 /** Marks messages as read, so that nothing is learned from them later. */
 export async function markAsRead(
   pipeline: Pipeline,
-  work: ScopeTarget,
+  target: ScopeTarget,
   sessions: SessionRanges,
   change = (note: SourceNote) => note,
 ): Promise<void> {
-  const { id, options } = work;
+  const { id, options } = target;
   const all = [...sessions];
   for (let i = 0; i < all.length; i += MOST_AT_ONCE) {
     const some = all.slice(i, i + MOST_AT_ONCE);
     const keys = some.map(([sessionId]) => sourceNoteKey(sessionId));
-    await commitPlan(pipeline, work, async () => {
+    await commitPlan(pipeline, target, async () => {
       const { revision, notes } = await pipeline.store.notes(id, NOTES.pipeline, { ...options, keys });
       const steps = some.flatMap(([sessionId, ranges], n) => {
         const note = parseSourceNote(notes.find(({ key }) => key === keys[n])?.value);

@@ -14,9 +14,9 @@ export async function discardJob(pipeline: Pipeline, id: string, options: Memory
   assertId(id, 'job id');
   const { store, now } = pipeline;
   const { scope, sourceId } = await deadJob(pipeline, id, options);
-  const work = targetOf(memoryScope(scope, options.context));
-  const { countsAsRead } = await commitPlan(pipeline, work, async () => {
-    const { revision, note } = await readLearningState(pipeline, work, sourceId);
+  const target = targetOf(memoryScope(scope, options.context));
+  const { countsAsRead } = await commitPlan(pipeline, target, async () => {
+    const { revision, note } = await readLearningState(pipeline, target, sourceId);
     // Read the job after the note: if the job was erased or finished in between, the scope has another revision, and this commit fails.
     const input = parseJobInput(await deadJob(pipeline, id, options));
     // Messages that belong to other dead jobs are not marked as read.
