@@ -22,7 +22,7 @@ import {
   type SplitJob,
 } from '../records/learning-state.ts';
 import { guardOf } from '../guard/judge-text.ts';
-import { quarantineNote, type Quarantined } from '../records/quarantine-note.ts';
+import { quarantineNote } from '../records/quarantine-note.ts';
 import { isUnread, procedureMark, unreadParts, type SourceNote } from '../records/ranges.ts';
 import {
   coversRange,
@@ -34,7 +34,7 @@ import {
   type JobInput,
 } from '../records/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { derivedNotes, readDerived, type Derived } from './derived-notes.ts';
+import { derivedNotes, readDerived } from './derived-notes.ts';
 
 /** The most candidates of one commit. With their vectors they stay within the limits of a store. */
 const MOST_CANDIDATES = 30;
@@ -65,20 +65,8 @@ interface Compared extends Consolidated {
   readonly later: readonly Candidate[];
 }
 
-/** One commit of a job. */
-interface Step {
-  readonly state: LearningState;
-  readonly input: JobInput;
-  /** The result of learning, for the first commit of a part. `undefined`: the candidates are from an earlier commit. */
-  readonly learned: Learned | undefined;
-  readonly compared: Compared;
-  /** The quarantined texts of this commit. */
-  readonly waiting: readonly Quarantined[];
-  readonly rest: SplitJob;
-  readonly derived: Derived;
-  /** Whether the job has another part. */
-  readonly hasMore: boolean;
-}
+/** The part of a result that is not committed yet. A rest of an earlier commit has neither ignored facts nor a summary. */
+type Pending = SplitJob & Pick<Learned, 'ignored' | 'summary'>;
 
 interface JobPlan extends CommitPlan {
   /** Called after the commit. Returns how the run ended; `undefined`: the job has more commits. */
@@ -127,7 +115,7 @@ export class JobRun {
     const state = await readLearningState(this.#pipeline, this.#context, job.sourceId, job.id);
     const [input, ...later] = this.#unread(state.note);
     const reason = this.#reasonToDrop(state) ?? (input ? undefined : this.#reasonToSkip(state.note));
-    if (reason === undefined) return this.#commitOf(await this.#step(state, input!, later.length > 0));
+    if (reason === undefined) return this.#commitOf(state, input!, later.length > 0);
     const outcome = await this.#drop(reason, state);
     return { revision: state.revision, steps: [], finish: () => outcome };
   }
@@ -175,26 +163,11 @@ export class JobRun {
     return outcome;
   }
 
-  /** Learns from a part, or takes the candidates that an earlier commit left of it, and compares as many as fit into a commit. */
-  async #step(state: LearningState, input: JobInput, hasMore: boolean): Promise<Step> {
-    const { summary, profile, limits } = this.#pipeline;
-    const derived = summary || profile ? await readDerived(this.#pipeline, this.#context) : {};
+  /** Returns the candidates that an earlier commit left of a part, or learns from the part. */
+  async #pending(state: LearningState, input: JobInput, summary: string | undefined): Promise<Pending> {
     const part = partKey(input);
-    const split = [this.#rest, state.split].find((one) => one?.part === part);
-    const learned = split ? undefined : await this.#learn(input, derived.summary);
-    const { commits, candidates, quarantined, invalidated } = split ?? { ...learned!, commits: 0, invalidated: 0 };
-    // An approved fact may replace any number of memories.
-    const mostInvalidations = input.isApproved ? Infinity : limits.maxInvalidations - invalidated;
-    const compared = await this.#compare(candidates, mostInvalidations);
-    const [waiting = [], ...laterTexts] = cutByBytes(quarantined, MOST_TEXT_BYTES, MOST_TEXTS);
-    const rest: SplitJob = {
-      part,
-      commits: commits + 1,
-      candidates: compared.later,
-      quarantined: laterTexts.flat(),
-      invalidated: invalidated + compared.working.counts.invalidated,
-    };
-    return { state, input, learned, compared, waiting, rest, derived, hasMore };
+    const rest = [this.#rest, state.split].find((one) => one?.part === part);
+    return rest ?? { part, commits: 0, invalidated: 0, ...(await this.#learn(input, summary)) };
   }
 
   /**
@@ -227,34 +200,48 @@ export class JobRun {
   }
 
   /**
-   * Plans the commit of the result with the profile. Stores the remaining candidates in a note, so that the model extracts the facts only
-   * once. The last commit of a part also marks its messages as read, and the last commit of the job removes the job.
+   * Plans the next commit of a part: as many candidates as fit, with the profile. Stores the remaining candidates in a note, so that the
+   * model extracts the facts only once. The last commit of a part also marks its messages as read, and the last commit of the job removes
+   * the job.
+   *
+   * @param hasMore Whether the job has another part.
    */
-  async #commitOf(step: Step): Promise<JobPlan> {
-    const { state, input, learned, compared, waiting, rest, derived, hasMore } = step;
-    const isPartDone = rest.candidates.length === 0 && rest.quarantined.length === 0;
-    const isLast = isPartDone && !hasMore;
-    const { now, report, saveIndex, usesOf } = this.#pipeline;
+  async #commitOf(state: LearningState, input: JobInput, hasMore: boolean): Promise<JobPlan> {
+    const { summary, profile, limits, now, report, saveIndex, usesOf } = this.#pipeline;
     const { scope, job, guard } = this.#context;
-    const { working, quarantined, puts } = compared;
+    const derived = summary || profile ? await readDerived(this.#pipeline, this.#context) : {};
+    const pending = await this.#pending(state, input, derived.summary);
+    // An approved fact may replace any number of memories.
+    const mostInvalidations = input.isApproved ? Infinity : limits.maxInvalidations - pending.invalidated;
+    const { working, quarantined, puts, later } = await this.#compare(pending.candidates, mostInvalidations);
+    const [waiting = [], ...laterTexts] = cutByBytes(pending.quarantined, MOST_TEXT_BYTES, MOST_TEXTS);
+    const rest: SplitJob = {
+      part: pending.part,
+      commits: pending.commits + 1,
+      candidates: later,
+      quarantined: laterTexts.flat(),
+      invalidated: pending.invalidated + working.counts.invalidated,
+    };
+    const isPartDone = later.length === 0 && laterTexts.length === 0;
+    const isLast = isPartDone && !hasMore;
     const at = new Date(now()).toISOString();
     const texts = [...waiting, ...quarantined.map((one) => ({ ...one, at, source: input.source }))];
-    const current = { ...state.note, seen: state.note.seen.filter((sha256) => !working.outdated.has(sha256)) };
+    const note = { ...state.note, seen: state.note.seen.filter((sha256) => !working.outdated.has(sha256)) };
     const left = splitOperation(job.id, isPartDone ? undefined : rest);
     // If the rest is too large for its note, a later attempt learns again. With the new summary it would take the lost facts as known.
     const isKept = isPartDone || left.value !== undefined;
-    const news = { facts: textsOf(working.changed), summary: isKept ? learned?.summary : undefined };
+    const news = { facts: textsOf(working.changed), summary: isKept ? pending.summary : undefined };
     const operations = [
       ...puts,
       ...texts.map((text, i) => quarantineNote(textId(job.id, rest, i), text)),
-      sourceNoteOperation(job.sourceId, isPartDone ? withInput(current, input, job.id, true) : current),
+      sourceNoteOperation(job.sourceId, isPartDone ? withInput(note, input, job.id, true) : note),
       ...(isPartDone && !state.split ? [] : [left]),
       ...(await derivedNotes(this.#pipeline, this.#context, input.isApproved ? undefined : guard, derived, news)),
     ];
     const finish = () => {
       this.#rest = isPartDone ? undefined : rest;
       for (const { memory } of puts) usesOf(scope).delete(memory.id);
-      const ignored = working.counts.ignored + (learned?.ignored ?? 0);
+      const ignored = working.counts.ignored + (pending.ignored ?? 0);
       const counts = { ...working.counts, ignored, quarantined: texts.length };
       for (const [name, count] of Object.entries(counts)) this.#counts[name as keyof MemoryChangeCounts] += count;
       saveIndex(scope);
