@@ -7,7 +7,7 @@ import { guardOf } from './pipeline/guard/judge-text.ts';
 import { learn } from './pipeline/extract/learn.ts';
 import { checkMessages } from './pipeline/ingest/check-ingest.ts';
 import { redactedInputs } from './pipeline/ingest/ingest.ts';
-import { parseSourceNote } from './pipeline/records/ranges.ts';
+import { UNREAD } from './pipeline/records/ranges.ts';
 import type { Pipeline } from './pipeline/pipeline.ts';
 import type { ExtractionScores, FailedCase, GoldenCase } from './types.ts';
 
@@ -91,7 +91,7 @@ async function extractedTexts(
   const { signal } = new AbortController();
   const guard = guardOf({ scope: target.scope, signal }, 'learn', pipeline);
   const texts: string[] = [];
-  for (const input of await redactedInputs(pipeline, { messages }, source, parseSourceNote(undefined))) {
+  for (const input of await redactedInputs(pipeline, { messages }, source, UNREAD)) {
     const { candidates } = await learn(pipeline, { ...target, ask, signal, guard }, input, undefined);
     texts.push(...candidates.map(({ text }) => text));
   }

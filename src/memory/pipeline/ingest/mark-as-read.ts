@@ -6,7 +6,7 @@ import { commitPlan } from '../records/commit-plan.ts';
 import { sourceNoteKey, sourceNoteOperation } from '../records/learning-state.ts';
 import { NOTES, type Pipeline } from '../pipeline.ts';
 import { learnInputs } from './plan-jobs.ts';
-import { parseSourceNote, unreadParts, withRange, type ReadRange, type SourceNote } from '../records/ranges.ts';
+import { parseSourceNote, UNREAD, unreadParts, withRange, type ReadRange, type SourceNote } from '../records/ranges.ts';
 import { readSession } from './read-session.ts';
 
 /** The most sessions whose notes are changed at once. */
@@ -87,8 +87,7 @@ async function rangesIn(store: SnapshotStore, { options }: ScopeTarget, sessionI
     const messages = (await store.getSnapshot({ ...options, snapshotId }))?.state?.messages ?? [];
     // The last message has its own range, because an awaited tool output would change its hash.
     for (const end of [messages.length - 1, messages.length])
-      for (const { range } of learnInputs('learn', source, messages, { version: 1, ranges, seen: [] }, end))
-        ranges.push(range);
+      for (const { range } of learnInputs('learn', source, messages, { ...UNREAD, ranges }, end)) ranges.push(range);
   }
   return ranges;
 }

@@ -52,7 +52,8 @@ export interface SourceNote {
   readonly deadJobs?: readonly DeadJob[];
 }
 
-const UNREAD: SourceNote = { version: 1, ranges: [], seen: [] };
+/** The note of a source of which nothing was read. */
+export const UNREAD: SourceNote = { version: 1, ranges: [], seen: [] };
 
 /** Parses a stored note. Without a valid note the source counts as unread. */
 export function parseSourceNote(value: unknown): SourceNote {
