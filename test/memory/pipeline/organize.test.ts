@@ -573,6 +573,21 @@ describe('a topic of the application', () => {
     expect(items[0]!.memory).toMatchObject({ data: { about: 'staff', rating: 5 }, schemaId: 'business_feedback' });
   });
 
+  test('has data of its schema also if the model writes its label in other letters', async () => {
+    const fact = { text: 'The user finds the staff friendly.', topics: ['Business_Feedback'] };
+    const { memory, scope, store } = setUp({
+      topics: [topic],
+      replies: [
+        extraction({ ...fact, data: { about: 'weather', rating: 5 } }),
+        extraction({ ...fact, data: { about: 'staff', rating: 5 } }),
+      ],
+    });
+    await memory.ingest({ scope, source: { id: 'a' }, messages: [user('Such nice people!')], wait: true });
+    const data = { about: 'staff', rating: 5 };
+    const { label } = topic;
+    expect((await store.query(ID)).items).toMatchObject([{ memory: { data, topics: [label], schemaId: label } }]);
+  });
+
   test('has data without null members that the schema does not allow', async () => {
     const schema = z.object({ about: z.string(), rating: z.number().optional(), staff: z.string().nullable() });
     const fact = { text: 'The latte was too cold for the user.', topics: ['business_feedback'] };

@@ -69,7 +69,7 @@ export async function extractFacts(
     schema: Extraction,
     fault: ({ memories }, isRepaired) => {
       for (const { topics: labels, data, messages: numbers = [] } of memories) {
-        const wrong = dataFault(topics, labels, data);
+        const wrong = dataFault(schemaTopic(topics, labelsOf(topics, labels)), data);
         if (wrong !== undefined) return wrong;
         if (!isRepaired && numbers.some((number) => !positions.includes(number))) {
           return `messages may hold the numbers of the messages alone: ${positions.join(', ')}.`;

@@ -1,4 +1,3 @@
-import { z } from 'genkit';
 import { toJsonSchema } from 'genkit/schema';
 import { invalidArgument } from '../../../errors.ts';
 import { markedLines } from '../../../session/log/transcript.ts';
@@ -99,15 +98,10 @@ export function describeTopics(topics: readonly MemoryTopic[]): string {
     .join('\n');
 }
 
-/** Returns the fault in the `data` of an extracted fact, by the schemas of its topics. Without a schema, `data` is ignored. */
-export function dataFault(
-  topics: readonly MemoryTopic[],
-  labels: readonly string[],
-  data: unknown,
-): string | undefined {
-  const topic = schemaTopic(topics, labels);
+/** Returns the fault in the `data` of an extracted fact, by the schema of its {@link schemaTopic}. Without a schema, `data` is ignored. */
+export function dataFault(topic: MemoryTopic | undefined, data: unknown): string | undefined {
   if (!topic) return undefined;
-  const parsed = (topic.schema as z.ZodTypeAny).safeParse(givenData(topic, data));
+  const parsed = topic.schema!.safeParse(givenData(topic, data));
   if (parsed.success) return undefined;
   const [issue] = parsed.error.issues;
   if (data === undefined) return `a memory of topic ${topic.label} needs data.`;
