@@ -191,7 +191,7 @@ async function askOperations(
     },
   });
   const possible = answered.filter((operation) => operationFault(operation) === undefined);
-  // The sentence of an UPDATE does not contain the result of another operation on the same memory.
+  // Ignore an UPDATE if another operation changes the same memory, because its sentence would undo that change.
   const hasRival = ({ existing: [memory] = [] }: Operation, i: number) =>
     possible.some(
       (one, j) => j !== i && (one.op === 'UPDATE' || one.op === 'DELETE') && one.existing?.includes(memory!),

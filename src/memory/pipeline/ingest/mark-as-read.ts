@@ -44,6 +44,7 @@ export async function rangesOf(
   const add = (sessionId: string, ranges: readonly ReadRange[]) =>
     found.set(sessionId, [...(found.get(sessionId) ?? []), ...ranges]);
   const one = only ?? (id.scope === 'session' ? id.sessionId : undefined);
+  // Only for an app the sessions depend on the agents: they are those from which an agent learns into the app's scope.
   const isOfAnyAgent = one !== undefined || id.scope === 'user';
   for (const place of isOfAnyAgent ? Array.from(stores, (store) => ({ store })) : sessions) {
     try {
