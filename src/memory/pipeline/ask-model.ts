@@ -1,6 +1,6 @@
 import { GenkitError, type Part, type z } from 'genkit';
 import { withinTime } from '../../store/parts/within-time.ts';
-import { answerFitter, isCut } from './fit-answer.ts';
+import { answerFitter, firstFault, isCut } from './fit-answer.ts';
 import type { Pipeline } from './pipeline.ts';
 
 /** A model that answers with JSON before a timeout. */
@@ -78,10 +78,7 @@ async function answered<S extends z.ZodTypeAny>(
     return { wrong };
   }
   const parsed = schema.safeParse(output);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    return { wrong: `at ${JSON.stringify(issue?.path.join('.') ?? '')}: ${issue?.message ?? 'not of the shape'}.` };
-  }
+  if (!parsed.success) return { wrong: firstFault(parsed.error) };
   const wrong = fault(parsed.data as z.output<S>);
   return wrong === undefined ? { value: parsed.data as z.output<S> } : { wrong };
 }

@@ -28,6 +28,12 @@ export function isCut(text: string): boolean {
   return signs.split(/[{[]/).length !== signs.split(/[}\]]/).length;
 }
 
+/** Describes the first fault that a schema found. */
+export function firstFault({ issues }: z.ZodError): string {
+  const { path, message } = issues[0]!;
+  return `at ${JSON.stringify(path.join('.'))}: ${message}.`;
+}
+
 /**
  * Changes what many models get wrong, where it is clear what they mean: null for an optional member that may not be null, a number as a text,
  * one item in place of a list.

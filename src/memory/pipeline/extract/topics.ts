@@ -3,7 +3,7 @@ import { invalidArgument } from '../../../errors.ts';
 import { markedLines } from '../../../session/log/transcript.ts';
 import { checkOptions, isListOf, isObject, isText, type OptionCheck } from '../../../store/check-options.ts';
 import type { BuiltInTopic, MemoryExample, MemoryFact, MemoryTopic } from '../../types.ts';
-import { fitAnswer } from '../fit-answer.ts';
+import { firstFault, fitAnswer } from '../fit-answer.ts';
 import { toFact } from '../records/check-facts.ts';
 
 const BUILT_IN: Readonly<Record<BuiltInTopic, string>> = {
@@ -103,9 +103,8 @@ export function dataFault(topic: MemoryTopic | undefined, data: unknown): string
   if (!topic) return undefined;
   const parsed = topic.schema!.safeParse(givenData(topic, data));
   if (parsed.success) return undefined;
-  const [issue] = parsed.error.issues;
   if (data === undefined) return `a memory of topic ${topic.label} needs data.`;
-  return `data of topic ${topic.label} at ${JSON.stringify(issue?.path.join('.') ?? '')}: ${issue?.message ?? 'invalid'}.`;
+  return `data of topic ${topic.label} ${firstFault(parsed.error)}`;
 }
 
 /** The data of a fact, as far as it is clear what the model means. */
