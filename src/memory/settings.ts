@@ -20,7 +20,6 @@ import {
   type OptionCheck,
 } from '../store/check-options.ts';
 import { notify } from '../store/parts/notify.ts';
-import { TRUST } from './pipeline/records/candidate.ts';
 import { redactor, type Redact } from './pipeline/guard/redact.ts';
 import { isSchema, settleTopics } from './pipeline/extract/topics.ts';
 import { withinTime } from '../store/parts/within-time.ts';
@@ -57,6 +56,8 @@ const LIMIT_CHECKS: Readonly<Record<keyof MemoryLimits, OptionCheck>> = {
 
 /** ISO 8601 writes dates after the year 9999 in another form, which does not sort with the others. */
 const HUNDRED_YEARS_MS = 3_155_760_000_000;
+
+const TRUST: Required<MemoryTrust> = { bootstrap: 0.95, explicit: 0.9, implicit: 0.6, tool: 0.3 };
 
 const TRUST_CHECKS: Readonly<Record<keyof MemoryTrust, OptionCheck>> = {
   bootstrap: isShare,

@@ -21,7 +21,7 @@ import {
 import { isBlank, sameFactKey } from '../same-fact.ts';
 import { procedureOf } from '../pipeline/extract/procedures.ts';
 import { withoutEnd, strongestStatement } from '../pipeline/consolidate/working-memories.ts';
-import { REMOVE_DERIVED } from '../pipeline/commit/change-memory.ts';
+import { REMOVE_DERIVED } from '../pipeline/commit/derived-notes.ts';
 import { commitPlan } from '../pipeline/records/commit-plan.ts';
 import { MalformedAnswerError, modelAsker, vectorsOf, type AskModel } from '../pipeline/ask-model.ts';
 import { readLearningState, sourceNoteOperation, splitOperation } from '../pipeline/records/learning-state.ts';

@@ -5,11 +5,8 @@ import { countOf, withConfidence } from '../consolidate/confidence.ts';
 import { withoutEnd } from '../consolidate/working-memories.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { commitPlan } from '../records/commit-plan.ts';
-import { derivedNote } from './derived-notes.ts';
+import { REMOVE_DERIVED } from './derived-notes.ts';
 import { memoriesOf } from '../records/list-all.ts';
-
-/** Removes the profile and the summary of a scope, because they may contain facts that are invalid or were removed. */
-export const REMOVE_DERIVED = [derivedNote('profile', undefined), derivedNote('summary', undefined)];
 
 /** Counts a success or a failure of a procedure. */
 export function noteOutcome(pipeline: Pipeline, target: ScopeTarget, id: string, isSuccess: boolean): Promise<void> {

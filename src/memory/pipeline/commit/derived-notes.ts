@@ -116,8 +116,11 @@ function onlyTexts(value: Json, kept: ReadonlySet<string>): Json | undefined {
   return Object.fromEntries(members);
 }
 
+/** Removes the profile and the summary of a scope, because they may contain facts that are invalid or were removed. */
+export const REMOVE_DERIVED = [derivedNote('profile', undefined), derivedNote('summary', undefined)];
+
 /** Writes the profile or the summary, or removes it. */
-export function derivedNote(key: 'profile' | 'summary', value: Json | undefined): MemoryOperation {
+function derivedNote(key: 'profile' | 'summary', value: Json | undefined): MemoryOperation {
   return { op: 'note', kind: NOTES.derived, key, value };
 }
 

@@ -20,9 +20,6 @@ export interface Candidate extends Omit<MemoryFact, 'messages' | 'isExplicit' | 
   readonly role?: MessageData['role'];
 }
 
-/** The default trust in each type of source. */
-export const TRUST: Required<MemoryTrust> = { bootstrap: 0.95, explicit: 0.9, implicit: 0.6, tool: 0.3 };
-
 const MAX_TEXT = 2_000;
 /** The most characters of a procedure whose text contains the steps of its data. Procedures that a model distills are shorter. */
 const MAX_PROCEDURE = 21_000;
