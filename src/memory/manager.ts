@@ -247,9 +247,7 @@ export class MemoryManager {
    * @throws `NOT_FOUND` if the memory does not exist.
    */
   async remove(options: ScopeOption & { id: string }): Promise<void> {
-    const target = checkCall('remove', options, { id: isText }, ['id']);
-    await removeMemory(this.#pipeline, target, options.id);
-    this.#saveIndex(target.scope);
+    await removeMemory(this.#pipeline, checkCall('remove', options, { id: isText }, ['id']), options.id);
   }
 
   /**

@@ -43,8 +43,8 @@ export function restoreMemory(pipeline: Pipeline, target: ScopeTarget, id: strin
  * Removes a memory with its revisions. The memories that it replaced then name its own successor as theirs. With the memory, the store
  * drops the scope's profile and summary.
  */
-export function removeMemory(pipeline: Pipeline, target: ScopeTarget, id: string): Promise<void> {
-  return changeMemory(pipeline, target, id, async ({ supersededBy }) => {
+export async function removeMemory(pipeline: Pipeline, target: ScopeTarget, id: string): Promise<void> {
+  await changeMemory(pipeline, target, id, async ({ supersededBy }) => {
     const steps: MemoryOperation[][] = [];
     if (supersededBy !== undefined) {
       for await (const memory of memoriesOf(pipeline, target))
@@ -52,6 +52,7 @@ export function removeMemory(pipeline: Pipeline, target: ScopeTarget, id: string
     }
     return [...steps, [{ op: 'remove', id }]];
   });
+  pipeline.saveIndex(target.scope);
 }
 
 /** Commits the steps that `change` returns for a memory. Each step is committed as a whole. */
