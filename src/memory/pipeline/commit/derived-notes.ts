@@ -69,9 +69,9 @@ async function guardedSummary(
   before: string | undefined,
   guard: Guard | undefined,
 ): Promise<string | undefined> {
-  if (!guard || (await guard(summary, 'memory', 'implicit')) === undefined) return summary;
-  const known = new Set(sentencesOf(before ?? ''));
-  return (await allowed(sentencesOf(summary), known, guard)).join('') || before;
+  const sentences = sentencesOf(summary);
+  const kept = await allowed(sentences, sentencesOf(before ?? ''), guard);
+  return sentences.filter((sentence) => kept?.has(sentence)).join('') || before;
 }
 
 /** Each sentence includes the white space after it. */
@@ -80,27 +80,40 @@ function sentencesOf(text: string): string[] {
 }
 
 /** Removes the texts that a guard stops from a new profile, except texts of the previous profile. */
-async function guardedProfile(made: Json, before: Json | undefined, guard: Guard | undefined): Promise<Json> {
-  const known = new Set(textsIn(before));
-  const added = textsIn(made).filter((text) => !known.has(text));
-  if (!guard || (await guard(added.join('\n'), 'memory', 'implicit')) === undefined) return made;
-  const kept = new Set([...known, ...(await allowed(added, known, guard))]);
-  return onlyTexts(made, kept) ?? {};
+async function guardedProfile(
+  made: Json,
+  before: Json | undefined,
+  guard: Guard | undefined,
+): Promise<Json | undefined> {
+  const kept = await allowed(textsIn(made), textsIn(before), guard);
+  return kept ? (onlyTexts(made, kept) ?? {}) : before;
 }
 
-async function allowed(texts: readonly string[], known: ReadonlySet<string>, guard: Guard): Promise<string[]> {
-  const kept: string[] = [];
-  for (const text of texts) {
-    const reason = known.has(text) ? undefined : await guard(text, 'memory', 'implicit');
-    if (reason === undefined) kept.push(text);
-    else logger.warn(`A sentence of a summary, or a text of a profile, was left out. ${reason}`);
+/** Returns the known texts, and those of the others that no guard stops. `undefined`: a guard stops the others, but none of them alone. */
+async function allowed(
+  texts: readonly string[],
+  known: readonly string[],
+  guard: Guard | undefined,
+): Promise<ReadonlySet<string> | undefined> {
+  const kept = new Set(known);
+  const added = [...new Set(texts)].filter((text) => !kept.has(text));
+  const reason = await guard?.(added.join('\n'), 'memory', 'implicit');
+  if (!guard || reason === undefined) return new Set(texts);
+  const reasons: string[] = [];
+  for (const text of added) {
+    const own = await guard(text, 'memory', 'implicit');
+    if (own === undefined) kept.add(text);
+    else reasons.push(own);
   }
-  return kept;
+  for (const one of reasons.length > 0 ? reasons : [reason])
+    logger.warn(`A sentence of a summary, or a text of a profile, was left out. ${one}`);
+  return reasons.length > 0 ? kept : undefined;
 }
 
 /** Returns the texts of a value, including the names of its members. */
 function textsIn(value: Json | undefined): string[] {
   if (typeof value === 'string') return [value];
+  if (Array.isArray(value)) return value.flatMap(textsIn);
   return typeof value === 'object' && value !== null ? Object.entries(value).flat().flatMap(textsIn) : [];
 }
 
@@ -108,7 +121,7 @@ function textsIn(value: Json | undefined): string[] {
 function onlyTexts(value: Json, kept: ReadonlySet<string>): Json | undefined {
   if (typeof value === 'string') return kept.has(value) ? value : undefined;
   if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.flatMap((one) => onlyTexts(one, kept) ?? []);
+  if (Array.isArray(value)) return value.map((one) => onlyTexts(one, kept)).filter((one) => one !== undefined);
   const members = Object.entries(value).flatMap(([name, member]): [string, Json][] => {
     const left = kept.has(name) ? onlyTexts(member, kept) : undefined;
     return left === undefined ? [] : [[name, left]];
