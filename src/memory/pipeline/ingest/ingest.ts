@@ -5,7 +5,7 @@ import { beginEpoch, readLearningState } from '../records/learning-state.ts';
 import type { JobSource } from '../records/candidate.ts';
 import { jobId, MOST_USES, outsideDeadJobs, type JobInput } from '../records/job-input.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { factsInputs, learnInputs } from './plan-jobs.ts';
+import { factsInputs, learnInputs, procedureInputs } from './plan-jobs.ts';
 import type { SourceNote } from '../records/ranges.ts';
 import { targetOf, type ScopeTarget } from '../../scopes.ts';
 import { redactFact, redactMessage } from '../guard/redact.ts';
@@ -114,8 +114,9 @@ export async function redactedInputs(
     return factsInputs(source, facts, note);
   }
   const isVerbatim = extract === 'verbatim' || ofManager === 'verbatim';
-  const task = procedure ? 'procedure' : isVerbatim ? 'verbatim' : 'learn';
-  const inputs = learnInputs(task, source, messages!, note);
+  const inputs = procedure
+    ? procedureInputs(source, messages!, note)
+    : learnInputs(isVerbatim ? 'verbatim' : 'learn', source, messages!, note);
   return Promise.all(
     inputs.map(async (input) => ({
       ...input,

@@ -9,10 +9,8 @@ import { procedureMark, shortHash, unreadRanges, type Range, type SourceNote } f
 
 /** The most bytes of a job's messages or facts. With them the whole job stays within the limits of a store. */
 const MAX_BYTES = 384 * 1024;
-/** The most messages of a job, so that a model reads them carefully. */
-const MAX_MESSAGES = 80;
-/** The most messages of a job if each becomes a memory, so that they fit into one commit. */
-const MAX_VERBATIM_MESSAGES = 30;
+/** The most messages of a job. A model reads 80 carefully, and 30 memories fit into one commit. */
+const MAX_MESSAGES: Readonly<Record<LearnInput['task'], number>> = { learn: 80, verbatim: 30, procedure: Infinity };
 const MAX_FACTS = 30;
 /** The most characters of a text in a job. */
 const MAX_TEXT = 40_000;
@@ -23,34 +21,41 @@ const MAX_TEXT = 40_000;
  * @param end The end of the messages to read. Default: the end of the last turn that has ended.
  */
 export function learnInputs(
-  task: LearnInput['task'],
+  task: 'learn' | 'verbatim',
   source: JobSource,
   messages: readonly MessageData[],
   note: SourceNote,
   end?: number,
 ): LearnInput[] {
   const log = MessageLog.of(messages);
-  const hashAt = (position: number) => shortHash(log.prefixHash(position));
   const whole = { from: 0, to: end ?? log.completeTo };
-  // A procedure needs all messages, including messages that were read before.
-  const ranges = task === 'procedure' ? [whole] : unreadRanges(whole, hashAt, note.ranges);
-  const inputs = ranges.flatMap((range) => {
-    const small = messages.slice(range.from, range.to).map(smallMessage);
-    return portions(range, small, log, task).map(({ from, to }): LearnInput => {
-      const sha256s = Array.from({ length: to - from }, (_, i) => log.prefixHash(from + i + 1));
-      const read = { from, to, base: hashAt(from), hashes: sha256s.map(shortHash).join('') };
-      const part = small.slice(from - range.from, to - range.from);
-      // A procedure may have thousands of messages, and its job is never divided.
-      const kept = task === 'procedure' ? sha256s.slice(-1) : sha256s;
-      return { version: 1, task, source, range: read, messages: part, sha256s: kept };
-    });
-  });
-  return task === 'procedure' ? inputs.filter((input) => !note.seen.includes(procedureMark(input.range))) : inputs;
+  const unread = unreadRanges(whole, (position) => shortHash(log.prefixHash(position)), note.ranges);
+  return unread.flatMap((range) => inputsOf(task, source, log, range));
 }
 
-/** Cuts the range into one portion for each job, between turns where possible. A procedure gets only the last portion. */
-function portions(range: Range, small: readonly MessageData[], log: MessageLog, task: LearnInput['task']): Range[] {
-  const most = task === 'verbatim' ? MAX_VERBATIM_MESSAGES : task === 'procedure' ? Infinity : MAX_MESSAGES;
+/** Returns the input for a procedure, if it is new: the last messages that fit into a job, also those that were read before. */
+export function procedureInputs(source: JobSource, messages: readonly MessageData[], note: SourceNote): LearnInput[] {
+  const log = MessageLog.of(messages);
+  const input = inputsOf('procedure', source, log, { from: 0, to: log.completeTo }).at(-1);
+  if (!input || note.seen.includes(procedureMark(input.range))) return [];
+  // There may be thousands of messages, and the job is never divided.
+  return [{ ...input, sha256s: input.sha256s.slice(-1) }];
+}
+
+/** Returns an input for each portion of a range. */
+function inputsOf(task: LearnInput['task'], source: JobSource, log: MessageLog, range: Range): LearnInput[] {
+  const small = log.messages.slice(range.from, range.to).map(smallMessage);
+  return portions(range, small, log.turnStarts, MAX_MESSAGES[task]).map(({ from, to }) => {
+    const sha256s = Array.from({ length: to - from }, (_, i) => log.prefixHash(from + i + 1));
+    const base = shortHash(log.prefixHash(from));
+    const read = { from, to, base, hashes: sha256s.map(shortHash).join('') };
+    const part = small.slice(from - range.from, to - range.from);
+    return { version: 1, task, source, range: read, messages: part, sha256s };
+  });
+}
+
+/** Cuts a range into portions of one job each, between turns where possible. `small` are its messages. */
+function portions(range: Range, small: readonly MessageData[], turnStarts: readonly number[], most: number): Range[] {
   const sizes = small.map((message) => jsonBytes(message));
   const done: Range[] = [];
   for (let from = range.from; from < range.to;) {
@@ -59,12 +64,12 @@ function portions(range: Range, small: readonly MessageData[], log: MessageLog, 
       bytes += sizes[to - range.from]!;
       if (to > from && bytes > MAX_BYTES) break;
     }
-    const turn = log.turnStarts.findLast((start) => start > from && start <= to);
+    const turn = turnStarts.findLast((start) => start > from && start <= to);
     if (turn !== undefined && to < range.to) to = turn;
     done.push({ from, to });
     from = to;
   }
-  return task === 'procedure' ? done.slice(-1) : done;
+  return done;
 }
 
 /** Reduces a message for a job: cuts long texts, replaces large media by their type, and omits parts beyond the limit. */
