@@ -129,7 +129,7 @@ export class MemoryManager {
     this.#jobs = {
       sessions: this.#places.sessions,
       onIdleMs: settings.triggers.onIdleMs,
-      backfill: (of) => this.#backfill(of, (...one) => this.#enqueue(...one), known),
+      backfill: (of) => this.#backfill(of, (...one) => this.#worker.track(this.#enqueue(...one)), known),
       worker: this.#worker,
     };
     for (const holder of [ai.registry, this]) managedJobsOf(holder).add(this.#jobs);
@@ -185,7 +185,7 @@ export class MemoryManager {
 
   async #enqueue(options: IngestOptions, isThere?: () => Promise<boolean>): Promise<Enqueued> {
     this.#checkIngest(options);
-    return this.#worker.track(addJobs(this.#pipeline, options, isThere));
+    return addJobs(this.#pipeline, options, isThere);
   }
 
   #checkIngest(options: IngestOptions): void {

@@ -108,7 +108,7 @@ export class MemoryWorker {
     let failed = false;
     const attempt = async () => {
       const made = await this.#attempt(options, scope);
-      if (made && made.attempt !== 'lost' && open.delete(made.job.id) && made.attempt !== 'done') failed = true;
+      if (made && made.attempt !== 'lost' && open.delete(made.job.id)) failed ||= made.attempt !== 'done';
       // The background worker may have found the scope busy, and planned to check later.
       if (open.size === 0 && this.#tenants.has(tenant)) this.wake(options);
       return made;
