@@ -70,7 +70,7 @@ type Pending = SplitJob & Pick<Learned, 'ignored' | 'summary'>;
 
 interface JobPlan extends CommitPlan {
   /** Called after the commit. Returns how the run ended; `undefined`: the job has more commits. */
-  readonly finish: () => JobOutcome | undefined;
+  readonly finish: () => JobOutcome | undefined | Promise<JobOutcome>;
 }
 
 /** Runs a job that a worker holds, from the guard to the commit that removes the job. */
@@ -104,7 +104,7 @@ export class JobRun {
       if (at > (uses.get(used) ?? '')) uses.set(used, at);
     for (;;) {
       const { finish } = await commitPlan(this.#pipeline, this.#context, () => this.#plan());
-      const outcome = finish();
+      const outcome = await finish();
       if (outcome !== undefined) return outcome;
     }
   }
@@ -116,8 +116,7 @@ export class JobRun {
     const [input, ...later] = this.#unread(state.note);
     const reason = this.#reasonToDrop(state) ?? (input ? undefined : this.#reasonToSkip(state.note));
     if (reason === undefined) return this.#commitOf(state, input!, later.length > 0);
-    const outcome = await this.#drop(reason, state);
-    return { revision: state.revision, steps: [], finish: () => outcome };
+    return { revision: state.revision, steps: [], finish: () => this.#drop(reason, state) };
   }
 
   #reasonToDrop({ consent, epoch }: LearningState): DropReason | undefined {
