@@ -27,7 +27,7 @@ import { evaluateExtraction } from './evaluate.ts';
 import { evaluateTasks, type TaskEvaluation, type TaskScores } from './evaluate-tasks.ts';
 import { noteOutcome, removeMemory, restoreMemory } from './pipeline/commit/change-memory.ts';
 import { readDerived } from './pipeline/commit/derived-notes.ts';
-import { jobsOf } from './pipeline/records/list-all.ts';
+import { listAllJobs } from './pipeline/records/list-all.ts';
 import { vectorsOf } from './pipeline/ask-model.ts';
 import { readConsent, writeConsent } from './pipeline/records/learning-state.ts';
 import { approveText, discardText, waitingTexts } from './rights/review.ts';
@@ -354,9 +354,7 @@ export class MemoryManager {
       checkNamed('jobs.list', options, 'scope', 'for all scopes of the tenant');
       const { context, state, scope } = options;
       const { id, options: tenant } = scope === undefined ? { id: undefined, options: { context } } : targetOf(scope);
-      const found: MemoryJob[] = [];
-      for await (const job of jobsOf(this.#pipeline, { ...tenant, state, scope: id })) found.push(job);
-      return found;
+      return listAllJobs(this.#pipeline, { ...tenant, state, scope: id });
     },
     /** Tries a dead job again, with the full number of attempts. */
     replay: async (id: string, options: { context?: ActionContext } = {}): Promise<void> => {

@@ -7,7 +7,7 @@ import type { LearnInput } from '../../../src/memory/pipeline/records/job-input.
 import { sourceNoteOperation } from '../../../src/memory/pipeline/records/learning-state.ts';
 import { rangePart, type SourceNote } from '../../../src/memory/pipeline/records/ranges.ts';
 import { echoTexts } from './corroborate.ts';
-import { extraction, ID, operations, setUp, textsOf, until, user } from './support.ts';
+import { extraction, ID, operations, range, setUp, textsOf, until, user } from './support.ts';
 
 const source = { id: 'session-1' };
 const messages = [user('I always want a window seat.')];
@@ -651,6 +651,21 @@ describe('the queue', () => {
     };
     const other = memoryManager(ai, { store, now: () => clock.now, extract: () => [] });
     expect(await other.ingest({ scope, source, messages, wait: true })).toMatchObject({ status: 'failed' });
+  });
+
+  test('wait continues while another worker runs a job behind a thousand dead jobs', async () => {
+    const { memory, store, clock, scope } = setUp({ model: undefined, extract: () => [], worker: false });
+    for (const id of range(0, 1_000).map((i) => `dead ${i}`)) {
+      await store.addJob({ id, scope: ID, input: {}, sourceId: id }, { maxJobs: 1_000, now: clock.now });
+      await store.changeJob(id, { owner: undefined, to: 'dead', now: clock.now });
+    }
+    await memory.ingest({ scope, source, messages });
+    const { id } = (await store.claimJob({ owner: 'other', leaseMs: 60_000, now: clock.now }))!;
+    const list = vi.spyOn(store, 'listJobs');
+    const ingesting = memory.ingest({ scope, source, messages, wait: true });
+    await vi.waitFor(() => expect(list).toHaveBeenCalled());
+    await store.changeJob(id, { owner: 'other', to: 'dead' });
+    expect((await ingesting).status).toBe('failed');
   });
 
   test.each([

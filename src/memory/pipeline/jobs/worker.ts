@@ -10,6 +10,7 @@ import { LruCache } from '../../../store/parts/lru-cache.ts';
 import { memoryScope, targetOf, tenantKeyOf, type MemoryScope, type ScopeTarget } from '../../scopes.ts';
 import { JobRun } from '../commit/run-job.ts';
 import type { Pipeline } from '../pipeline.ts';
+import { listAllJobs } from '../records/list-all.ts';
 import { noteDeadJob } from './note-dead-job.ts';
 
 /** The result of an attempt. `lost`: the job was removed, or another worker took it because the lease had expired. */
@@ -115,7 +116,7 @@ export class MemoryWorker {
     };
     while (open.size > 0 && !this.isClosed) {
       if (await this.track(attempt(), tenant)) continue;
-      const { items: jobs } = await this.#pipeline.store.listJobs({ ...options, scope, limit: 1000 });
+      const jobs = await listAllJobs(this.#pipeline, { ...options, scope });
       for (const id of open) {
         const state = jobs.find((job) => job.id === id)?.state;
         if (state === 'dead') return 'failed';

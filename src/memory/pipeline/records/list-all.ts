@@ -4,6 +4,8 @@ import type { Memory, MemoryJob, MemoryQuery, MemoryStore } from '../../../store
 import type { Pipeline } from '../pipeline.ts';
 import type { ScopeTarget } from '../../scopes.ts';
 
+type WantedJobs = Parameters<MemoryStore['listJobs']>[0];
+
 /** All memories of a scope, including those that are no longer valid. */
 export async function* memoriesOf({ store }: Pipeline, { id, options }: ScopeTarget): AsyncGenerator<Memory> {
   const all = { ...options, filter: { includeInvalid: true }, k: 1000 };
@@ -11,6 +13,13 @@ export async function* memoriesOf({ store }: Pipeline, { id, options }: ScopeTar
 }
 
 /** All jobs of a tenant, of a scope, or in a state, oldest first. */
-export function jobsOf({ store }: Pipeline, wanted: Parameters<MemoryStore['listJobs']>[0]): AsyncGenerator<MemoryJob> {
+export function jobsOf({ store }: Pipeline, wanted: WantedJobs): AsyncGenerator<MemoryJob> {
   return itemsOf((page: PageOptions) => store.listJobs({ ...wanted, ...page }), { limit: 1000 });
+}
+
+/** Like {@link jobsOf}, but returns an array. */
+export async function listAllJobs(pipeline: Pipeline, wanted: WantedJobs): Promise<MemoryJob[]> {
+  const all: MemoryJob[] = [];
+  for await (const job of jobsOf(pipeline, wanted)) all.push(job);
+  return all;
 }
