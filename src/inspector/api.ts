@@ -251,6 +251,8 @@ export interface SnapshotView {
   messages: MessageData[];
   /** The position of the first of `messages`: 0, except in events of `api/live`, which leave out the messages that the page has. */
   messagesFrom: number;
+  /** The agent that ran the turn. Missing in foreign data. */
+  agent?: string;
   /** The custom state. */
   custom?: unknown;
   /** Its artifacts. */

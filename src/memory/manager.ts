@@ -57,6 +57,7 @@ import type {
   MemoryPrunePolicy,
   QuarantinedText,
 } from './types.ts';
+import { userOf } from '../session/owner.ts';
 import { holdsAt } from '../store/memory/version.ts';
 import { withinTime } from '../store/parts/within-time.ts';
 
@@ -150,7 +151,8 @@ export class MemoryManager {
     checkOptions('scopeFor', options, { context: isAny, appName: isAny, sessionId: isAny });
     if (options === undefined) throw invalidArgument(`scopeFor needs the context: scopeFor('${kind}', { context }).`);
     const { context, appName = this.#pipeline.appName, sessionId } = options;
-    const userId = kind === 'user' ? this.#pipeline.userIdOf(context ?? {}) : undefined;
+    const named = kind === 'user' ? this.#pipeline.userIdOf(context ?? {}) : undefined;
+    const userId = userOf(context, named) as string | undefined;
     return scopeFor(kind, { context, appName, userId, sessionId });
   }
 

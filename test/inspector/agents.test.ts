@@ -1,6 +1,7 @@
 /** Sessions of agents: the model's input, background runs, and new turns from a snapshot. */
 import { defineAgent, genkit, InMemorySessionStore, type AgentConfig, type SessionSnapshotInput } from 'genkitx-agents';
 import { contextWindow, lastTurns, summarize } from 'genkitx-agents/context';
+import { InMemoryMemoryStore, memoryManager } from 'genkitx-agents/memory';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { SeenView } from '../../src/inspector/api.ts';
 import { deferred } from '../agent/support/helpers.ts';
@@ -183,6 +184,25 @@ describe('another try from a snapshot', () => {
     const again = await visitor.post('fork', { agent: 'support', snapshotId: 'stopped' });
     expect(again.finishReason).toBe('stop');
     expect(textsOf(scripted.requests.at(-1)!.messages)).toEqual(['two']);
+  });
+
+  it('runs as the owner of the session, with their memories', async () => {
+    const ai = genkit();
+    const scripted = scriptedModel(ai, { otherwise: 'ok' });
+    const store = new InMemorySessionStore();
+    const memory = memoryManager(ai, { store: new InMemoryMemoryStore(), extract: () => [] });
+    const remembering = { name: 'support', model: scripted.name, store, memory: memory.attach({}) };
+    const agent = defineAgent(ai, remembering);
+    const context = { auth: { uid: 'ada' } };
+    await memory.create({ scope: memory.scopeFor('user', { context }), memory: 'The user likes green tea.' });
+    const chat = agent.chat({}, { context });
+    await chat.send('Hello');
+    const { visitor, close } = await open({ store, agents: [agent] });
+    ends.push(close, () => memory.close());
+    const { agent: author } = await visitor.get('snapshot', { snapshotId: chat.snapshotId! });
+    expect(author).toBe('support');
+    await visitor.post('fork', { agent: author!, snapshotId: chat.snapshotId!, text: 'Which tea do I like?' });
+    expect(JSON.stringify(scripted.requests.at(-1)!.messages.at(-1))).toContain('green tea');
   });
 
   it('takes another model where the agent allows it, and says why not elsewhere', async () => {

@@ -1,7 +1,7 @@
 import type { ActionContext } from 'genkit';
 import type { SessionStore } from 'genkit/beta';
 import { addressTo, failedPrecondition, invalidArgument, quote, StateError } from '../../errors.ts';
-import { verifiedUser, type SessionOwner } from '../../session/owner.ts';
+import { contextAs, userOf, verifiedUser, type SessionOwner } from '../../session/owner.ts';
 import { configureState, type StateSetting } from '../../session/state/session-state.ts';
 import type { Session } from '../../session/session.ts';
 import { parseStateKey } from '../../session/state/state-keys.ts';
@@ -93,8 +93,7 @@ function isSchema(value: unknown): string | undefined {
  */
 export function callerOf<State>({ name, scopes }: AgentDefinition<State>, context: ActionContext | undefined): Caller {
   const named = scopes.userIdOf(context ?? {}) as unknown;
-  const { [RUN_AS]: runAs }: RunAsContext = context ?? {};
-  const userId = runAs && runAs.named === named ? runAs.userId : named;
+  const userId = userOf(context, named);
   if (userId === undefined) return { context, userId };
   try {
     assertId(userId, 'userId');
@@ -103,18 +102,6 @@ export function callerOf<State>({ name, scopes }: AgentDefinition<State>, contex
     const message = `The user id of a call of agent '${name}' must be a string of 1 to 1,024 characters that is not blank, or undefined: check context.auth.uid, or the agent's userId.`;
     throw addressTo('operator', failedPrecondition(message));
   }
-}
-
-/** Key under which a context carries the user it runs as. A registered symbol, because the package's other copy in the process must know it too. */
-const RUN_AS = Symbol.for('genkitx-agents.run-as');
-
-interface RunAsContext extends ActionContext {
-  readonly [RUN_AS]?: {
-    /** The user that the context itself names. */
-    readonly named: unknown;
-    /** The user that the run acts as. */
-    readonly userId: string | undefined;
-  };
 }
 
 /**
@@ -134,9 +121,7 @@ export function callerAs<State>(
     return { context, userId };
   }
   if (named === userId) return { context, userId };
-  // Object spread copies a symbol, JSON omits it.
-  const runAs: RunAsContext = { ...context, [RUN_AS]: { named, userId } };
-  return { context: runAs, userId };
+  return { context: contextAs(context, named, userId), userId };
 }
 
 /** The owner of a session that the caller begins; none when the context names no user. */

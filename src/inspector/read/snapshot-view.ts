@@ -1,4 +1,5 @@
 import { jsonBytes } from '../../json/size.ts';
+import { logOf } from '../../session/log/session-log.ts';
 import { usageOf } from '../../store/list/session-summary.ts';
 import type { SnapshotView, UsageSum } from '../api.ts';
 import { storedError } from '../http/answers.ts';
@@ -24,6 +25,7 @@ export function viewOf(snapshot: ReadSnapshot, messagesFrom = 0): SnapshotView {
     node: nodeOf(snapshot),
     messages: (state?.messages ?? []).slice(messagesFrom),
     messagesFrom,
+    agent: logOf(snapshot).author,
     custom: state?.custom,
     artifacts: state?.artifacts ?? [],
     error: error && storedError(error),

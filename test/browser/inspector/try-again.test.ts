@@ -48,7 +48,9 @@ async function makeApp() {
       items.map(async ({ snapshotId, parentId, finishReason }) => [parentId, finishReason, await words(snapshotId)]),
     );
   };
-  const options: InspectorOptions = { store, agents: [agent], pollIntervalMs: 200 };
+  // The page chooses the agent of the turn, not the first one.
+  const other = defineAgent(ai, { name: 'other', model: 'echo', system: 'Be brief.', store });
+  const options: InspectorOptions = { store, agents: [other, agent], pollIntervalMs: 200 };
   return { options, removed, hello, waiting, waits, tree, agent, store };
 }
 

@@ -17,7 +17,8 @@ interface Props {
 export function Fork({ placed, view }: Props) {
   const { info, place, tenant, set } = usePage();
   const [attempt, change] = useAttempt(`${tenant} ${place.path.join('/')}`);
-  const { agent = info.agents[0]!, way: chosen, text, model = '', isBusy = false, error } = attempt;
+  const author = info.agents.find((name) => name === view.agent) ?? info.agents[0]!;
+  const { agent = author, way: chosen, text, model = '', isBusy = false, error } = attempt;
   // After a selection, the view is still that of the previous snapshot for a moment.
   const waiting = markOf(placed.node) === 'waiting' && waitingIn(view);
   const ways: [way: Way, words: string][] = [];
