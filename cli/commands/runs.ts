@@ -19,7 +19,13 @@ export function addRuns(program: Command, io: Io): void {
   storeCommand(runs, 'list', 'background runs with their owners, leases and attempts').action((flags: StoreFlags) =>
     withStore(io, flags, ['list'], async ({ store, caller }) => {
       const { listRuns } = await importPackage(() => import('genkitx-agents/inspector'));
-      await printItems(io, flags, openRuns(itemsOf((page) => listRuns(store, { ...caller, ...page }))), 'No runs.', [
+      const unreadable: string[] = [];
+      const list = async (page: { readonly cursor?: string }) => {
+        const found = await listRuns(store, { ...caller, ...page });
+        unreadable.push(...(found.unreadable ?? []).map(({ sessionId, place }) => sessionId ?? place!));
+        return found;
+      };
+      await printItems(io, flags, openRuns(itemsOf(list)), 'No runs.', [
         { name: 'snapshot', of: ({ snapshotId }) => snapshotId },
         { name: 'session', of: ({ sessionId }) => sessionId },
         { name: 'state', of: ({ state }) => state },
@@ -29,6 +35,10 @@ export function addRuns(program: Command, io: Io): void {
         { name: 'heartbeat (UTC)', of: ({ heartbeatAt }) => time(heartbeatAt) },
         { name: 'lease until', of: leaseUntil },
       ]);
+      if (unreadable.length > 0)
+        throw new Problem(
+          `The runs of these sessions can't be read, so they are not listed: ${unreadable.join(', ')}.`,
+        );
     }),
   );
 

@@ -272,6 +272,19 @@ describe('sessions export, import and copy', () => {
     expect(existsSync(`${folder}/some.jsonl`)).toBe(false);
   });
 
+  it('a damaged snapshot is named, and export, copy and the list of runs have everything else', async () => {
+    writeFileSync(`${folder}/data/global/a3.json`, 'damaged');
+    const exported = await cli('sessions', 'export', '-o', 'all.jsonl');
+    expect(exported).toMatchObject({ code: 1, err: expect.stringContaining("can't be read: 1 part of the data") });
+    const moved = await runCli(['sessions', 'import', 'all.jsonl', '-s', 'file:moved'], { folder });
+    expect(moved).toMatchObject({ code: 0, out: expect.stringContaining('Written:  3 snapshots') });
+    const copied = await runCli(['sessions', 'copy', '--from', 'file:data', '--to', 'file:copy'], { folder });
+    expect(copied).toMatchObject({ code: 1, err: expect.stringContaining('session "a"') });
+    expect(await sessionsIn('file:copy')).toMatch(/^b  +completed/m);
+    const runs = await cli('runs', 'list');
+    expect(runs).toMatchObject({ code: 1, out: 'No runs.\n', err: expect.stringContaining("sessions can't be read") });
+  });
+
   it('copy moves all between two stores, and to another tenant; a session that continued in both is a problem', async () => {
     const copy = ['sessions', 'copy', '--from', 'file:data', '--to', 'file:copy'];
     expect(await runCli([...copy, '--to-tenant', 'team'], { folder })).toMatchObject({ code: 0 });

@@ -1,8 +1,10 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   copySessions,
   type CopyResult,
+  type SnapshotStore,
+  type ExportedLine,
   exportSessions,
   FileSessionStore,
   importSessions,
@@ -99,34 +101,53 @@ describe('exportSessions and importSessions', () => {
   });
 
   it.each([
-    ['one snapshot', ['a2.json'], 'session "a"', 5, 5],
-    ['a whole session', ['a1.json', 'a2.json', 'a3.json', '.sessions/a/log.jsonl'], 'global/.sessions/a', 3, 3],
-  ])('name data that can’t be read, after everything else: %s', async (_, damaged, name, snapshots, copied) => {
+    ['one snapshot', ['a2.json'], 'session "a"', { sessionId: 'a', snapshotId: 'a2' }, 5, 4],
+    [
+      'a whole session',
+      ['a1.json', 'a2.json', 'a3.json', '.sessions/a/log.jsonl'],
+      'global/.sessions/a',
+      { place: 'global/.sessions/a' },
+      3,
+      3,
+    ],
+  ])('name data that can’t be read, after everything else: %s', async (_, damaged, name, item, snapshots, copied) => {
     const folder = temporaryFolder();
     const full = new FileSessionStore(folder, { durability: 'fast' });
     await importSessions(full, bytesOf(await textOf(exportSessions(await filled()))));
     await full.close();
-    for (const path of damaged) writeFileSync(join(folder, 'global', path), 'damaged');
+    const backup = damaged
+      .map((path) => join(folder, 'global', path))
+      .map((path) => [path, readFileSync(path)] as const);
+    for (const [path] of backup) writeFileSync(path, 'damaged');
 
     const from = new FileSessionStore(folder, { durability: 'fast' });
-    const lines: string[] = [];
-    const reading = (async () => {
-      for await (const line of exportSessions(from)) lines.push(line);
-    })();
-    const named = (work: string) =>
-      `DATA_LOSS: ${work} is incomplete, because the store has data that can't be read: ${name}.`;
-    await expect(reading).rejects.toThrow(named('The export'));
-    expect(lines.filter((line) => line.startsWith('{"kind":"snapshot"'))).toHaveLength(snapshots);
-    expect(lines.filter((line) => line.startsWith('{"kind":"scope"'))).toHaveLength(1);
-    expect(lines.at(-1)).not.toContain('"kind":"end"');
+    const lines = (await textOf(exportSessions(from)))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as ExportedLine);
+    expect(lines.filter(({ kind }) => kind === 'snapshot')).toHaveLength(snapshots);
+    expect(lines).toContainEqual(expect.objectContaining({ kind: 'unreadable', ...item }));
+    expect(lines.at(-1)).toMatchObject({ kind: 'end', scopes: 1, unreadable: 1 });
+    const rest = new InMemorySessionStore();
+    expect(await importSessions(rest, exportSessions(from))).toMatchObject({ snapshots });
 
     const to = new InMemorySessionStore();
     const progress: CopyResult[] = [];
     const copying = copySessions(from, to, { onProgress: (result) => progress.push(result) });
-    await expect(copying).rejects.toThrow(named('The copy'));
+    await expect(copying).rejects.toThrow(
+      `DATA_LOSS: The copy is incomplete, because the store has data that can't be read: ${name}.`,
+    );
     expect(progress.at(-1)).toMatchObject({ sessions: 1, snapshots: copied, scopes: 1, partial: [], diverged: [] });
     expect(await textOf(exportSessions(from, { sessionIds: ['b'] }))).toContain('"kind":"end"');
     await from.close();
+
+    for (const [path, text] of backup) writeFileSync(path, text);
+    const restored = new FileSessionStore(folder, { durability: 'fast' });
+    expect(await copySessions(restored, to)).toMatchObject({ sessions: 2, snapshots: 6 - copied });
+    const ids = async (store: SnapshotStore) =>
+      (await store.listSnapshots({ sessionId: 'a' })).items.map(({ snapshotId }) => snapshotId);
+    expect(await ids(to)).toEqual(await ids(restored));
+    await restored.close();
   });
 
   it.each([

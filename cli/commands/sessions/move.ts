@@ -32,14 +32,20 @@ export function addMove(parent: Command, io: Io): void {
         const { exportSessions } = await importPackage(() => import('genkitx-agents'));
         const lines = exportSessions(store, { ...caller, ...(flags.session && { sessionIds: flags.session }) });
         let sessions = 0;
+        let unreadable = 0;
         const shown = async function* (): AsyncGenerator<string> {
           for await (const line of lines) {
+            if (line.startsWith('{"kind":"unreadable"')) unreadable++;
             if (line.startsWith('{"kind":"session"')) io.progress(`${count(++sessions, 'session')} exported`);
             yield line;
           }
         };
         await writeLines(io, flags, shown());
         io.say(`Exported: ${count(sessions, 'session')}`);
+        if (unreadable > 0)
+          throw new Problem(
+            `Not exported, because it can't be read: ${count(unreadable, 'part')} of the data. The lines of kind "unreadable" say which.`,
+          );
       }),
     );
   storeCommand(parent, 'import [file]', "reads what export wrote, from a file or the standard input ('-')").action(

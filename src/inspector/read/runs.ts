@@ -1,4 +1,4 @@
-import { listAllSnapshots } from '../../store/list/items-of.ts';
+import { listAllSnapshots, UnreadableItems } from '../../store/list/items-of.ts';
 import { runStateOf } from '../../snapshot/lease.ts';
 import type { SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import type { Page, PageOptions, SessionSummary, SnapshotStore } from '../../store/contract.ts';
@@ -17,7 +17,8 @@ export async function readRuns(source: Source, params: Params): Promise<RunsPage
 }
 
 /**
- * Background runs that have not ended, and those that failed. A page has the runs of 1,000 sessions, those of the session written last first.
+ * Background runs that have not ended, and those that failed. A page has the runs of 1,000 sessions, those of the session written last first,
+ * and in `unreadable` the sessions whose runs can't be read.
  *
  * @throws `FAILED_PRECONDITION` when the store has no `capabilities.list`.
  */
@@ -31,8 +32,14 @@ export function listRuns(
 async function pageOf(source: Source, cursor: string | undefined): Promise<Page<RunLine>> {
   const page = await source.having('list').listSessions({ ...source.caller, limit: LIMIT, cursor });
   const sessions = page.items.filter(mayHaveRun);
-  const items = (await mapInGroups(sessions, (session) => runsOf(source, session))).flat();
-  return { items, nextCursor: page.nextCursor };
+  const unreadable = new UnreadableItems();
+  unreadable.add(page.unreadable);
+  const runs = await mapInGroups(sessions, (session) =>
+    unreadable.read({ sessionId: session.sessionId }, runsOf(source, session)),
+  );
+  const items = runs.flatMap((found) => found ?? []);
+  const unread = unreadable.all;
+  return { items, nextCursor: page.nextCursor, ...(unread.length > 0 && { unreadable: unread }) };
 }
 
 function mayHaveRun({ status, leafCount }: SessionSummary): boolean {

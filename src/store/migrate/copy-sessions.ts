@@ -43,8 +43,8 @@ export interface CopySessionsOptions extends SessionStoreOptions {
  * Run it while no agent works on the sessions: until a session is copied completely, `to` shows a part of it. A session that continued in `to` through
  * `migratingStore` gets the snapshots that lead up to its continuation; if it has other branches in `from`, it is named in `partial`.
  *
- * @throws `FAILED_PRECONDITION` if `from` can't list and no `list` is given; `DATA_LOSS` at the end, if `from` lists data that can't be read:
- *   everything else is copied.
+ * @throws `FAILED_PRECONDITION` if `from` can't list and no `list` is given; `DATA_LOSS` at the end, if data of `from` can't be read: all other
+ *   sessions are copied, and of such a session what was saved before. An export has also the rest of it.
  *
  * @example
  * const result = await copySessions(oldStore, newStore, {
@@ -130,10 +130,13 @@ async function copySession<S>(
   const there = new Set(found.map(({ snapshotId }) => snapshotId));
   const copy = async (ids: readonly string[]): Promise<void> => {
     for (const snapshotId of ids) {
+      // What follows data that can't be read is left for the next copy: saved later, that data would become the session's latest leaf.
+      if (isUnreadable()) return;
       const snapshot = there.has(snapshotId) ? undefined : await source.snapshot(session.sessionId, snapshotId);
       if (snapshot) await target.save({ ...snapshot, sessionId: sessionOf(snapshot) }, session.details);
     }
   };
+  const isUnreadable = (): boolean => source.unreadable.has({ sessionId: session.sessionId });
   const snapshots = await orderOf(source, session);
   const ids = new Set(snapshots);
   const added = found.filter(({ snapshotId }) => !ids.has(snapshotId));

@@ -19,13 +19,12 @@ export interface ExportSessionsOptions extends SessionStoreOptions {
 /**
  * The sessions of a tenant as JSON Lines: whole trees with their ids, session records, and the records of users and apps. Each line is an
  * {@link ExportedLine} and ends in `\n`; the last one has the counts. `importSessions` reads it. Snapshots without a session are not listed, and
- * so not exported.
+ * so not exported. Data that can't be read has a line of kind `unreadable`, and the last line counts these: check its `unreadable`.
  *
  * Read it as a stream: states are not collected in memory. A session that is written meanwhile is exported as of some moment of the export.
  *
  * @throws `NOT_FOUND` for a session of `sessionIds` that does not exist; `FAILED_PRECONDITION` for a store that can't list all its sessions;
- *   `DATA_LOSS` at the end, if data can't be read: everything else is exported; the store's errors. The export is then incomplete, and its last
- *   line is missing.
+ *   the store's errors. The export is then incomplete, and its last line is missing.
  * @example
  * for await (const line of exportSessions(store)) process.stdout.write(line);
  */
@@ -43,16 +42,14 @@ async function* linesOf(
 ): AsyncGenerator<ExportedLine> {
   const missing = new Set(sessionIds);
   const unreadable = new UnreadableItems();
-  for await (const session of sessionsOldestFirst(store, { context }, sessionIds ? undefined : unreadable)) {
+  for await (const session of sessionsOldestFirst(store, { context }, unreadable)) {
     if (sessionIds && !missing.delete(session.sessionId)) continue;
-    for await (const line of linesOfSession(store, session, { context, skipsUnreadable: true })) {
-      if (line.kind === 'unreadable') unreadable.add([{ sessionId: session.sessionId }]);
-      yield line;
-    }
+    yield* linesOfSession(store, session, { context, skipsUnreadable: true });
   }
   for (const id of missing) throw notFound(`There is no session ${quote(id)} to export.`);
-  if (!sessionIds && keepsScopes(store)) yield* scopeLines(store, context, unreadable);
-  unreadable.assertNone('The export');
+  if (sessionIds) return;
+  if (keepsScopes(store)) yield* scopeLines(store, context, unreadable);
+  for (const item of unreadable.all) yield { kind: 'unreadable', ...item };
 }
 
 async function* scopeLines(

@@ -63,7 +63,7 @@ export interface MemoryLine {
   readonly line: object;
 }
 
-/** Data of the user, or of an unknown owner, that `exportUser` could not read. */
+/** Data that can't be read; in an export of a user, the user's or that of an unknown owner. */
 export interface UnreadableLine extends Unreadable {
   /** The kind of the line. */
   readonly kind: 'unreadable';

@@ -40,6 +40,12 @@ export function RunsView() {
     <section className="runs" aria-labelledby="view-title">
       <Heading>Background runs</Heading>
       {error && <Failure facts={error} onRetry={again} />}
+      {data?.unreadable && (
+        <p role="status">
+          The runs of these sessions can’t be read:{' '}
+          {data.unreadable.map(({ sessionId, place }) => sessionId ?? place).join(', ')}.
+        </p>
+      )}
       {data?.items.length === 0 && <p className="empty">No background runs in the sessions that were written last.</p>}
       {groups
         .filter(([, , , , runs]) => runs.length > 0)
