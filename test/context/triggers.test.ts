@@ -276,6 +276,25 @@ describe('a session is summarized', () => {
     expect(await compactIdle(ai)).toEqual({ sessions: 1, compacted: 1, failed: 0 });
   });
 
+  test('although the clock of the process whose summarizer failed was a day ahead', async () => {
+    const now = Date.now();
+    vi.useFakeTimers({ toFake: ['Date'], now: now + 86_400_000 });
+    const warn = vi.spyOn(logger, 'warn').mockImplementation(() => {});
+    onTestFinished(() => warn.mockRestore());
+    let isDown = true;
+    const summarizer = async () => {
+      if (isDown) throw new Error('The key is wrong.');
+      return 'fine';
+    };
+    const { ai, agent } = setUp({ summarizer });
+    await agent.chat({ sessionId: 's' }).send('question 1');
+    expect(await compactIdle(ai, { idleMs: 0 })).toMatchObject({ failed: 1 });
+    isDown = false;
+    vi.setSystemTime(now + 60_000);
+    await agent.chat({ sessionId: 's' }).send('question 2');
+    expect(await compactIdle(ai, { idleMs: 0 })).toEqual({ sessions: 1, compacted: 1, failed: 0 });
+  });
+
   test('by no model: the log names the option that is missing', async () => {
     const warn = vi.spyOn(logger, 'warn').mockImplementation(() => {});
     onTestFinished(() => warn.mockRestore());

@@ -172,7 +172,7 @@ export class SessionCompactions {
     while (this.#running) await this.#running;
     const hasMade = await this.#begin({ ...turn, isForced: true });
     const { failure } = this.#chain;
-    if (failure && failure.notBefore > this.#now() && this.#range(this.logOf(turn.messages))) {
+    if (failure && isAhead(failure.notBefore, this.#now()) && this.#range(this.logOf(turn.messages))) {
       const time = new Date(failure.notBefore).toISOString();
       throw new Error(`The last summary failed; it is tried again after ${time}.`);
     }
@@ -345,9 +345,10 @@ export class SessionCompactions {
     for (let attempt = 0; attempt < 2; attempt++) {
       const { lease, failure } = this.#chain;
       const now = this.#now();
-      if (failure && failure.notBefore > now) return false;
-      if (lease && lease.owner !== this.#owner && lease.until > now) return false;
-      const until = now + this.#options.plan.timeoutMs + LEASE_MARGIN_MS;
+      const leaseMs = this.#options.plan.timeoutMs + LEASE_MARGIN_MS;
+      if (failure && isAhead(failure.notBefore, now)) return false;
+      if (lease && lease.owner !== this.#owner && isAhead(lease.until, now, leaseMs)) return false;
+      const until = now + leaseMs;
       if (await this.#write({ ...this.#chain, lease: { owner: this.#owner, until } }, turn)) return true;
       await this.#read();
     }
@@ -440,4 +441,9 @@ function cutToTokens(text: string, maxTokens: number, countText: (text: string) 
     shorter = beginning(shorter, Math.floor((shorter.length * maxTokens) / (tokens + 1)));
   }
   return shorter;
+}
+
+/** Whether a stored time is still to come. A time further away than `mostMs` is from a process whose clock was wrong. */
+function isAhead(time: number, now: number, mostMs = LONGEST_BACK_OFF_MS): boolean {
+  return time > now && time <= now + mostMs;
 }
