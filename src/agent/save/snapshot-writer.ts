@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { ActionContext, GenerationUsage } from 'genkit';
 import type {
   MessageData,
@@ -20,6 +21,7 @@ import { healthySnapshotOf } from '../open/damaged-session.ts';
 import { assertNotRunning, findLastCompleted, type OpenedSession } from '../open/open-session.ts';
 import { readMetadata } from '../open/read-snapshot.ts';
 import { statusOf } from '../runtime-error.ts';
+import { isTransient } from './store-calls.ts';
 import { runOf, type RunLease, type RunRecord } from '../run-lease.ts';
 import type { TurnEnding } from '../turn-ending.ts';
 import { ownershipOf } from '../open/visible-snapshot.ts';
@@ -33,6 +35,9 @@ export interface TurnContent<State> extends Waits {
 export type Content<State> = Pick<SessionSnapshotInput<State>, 'status' | 'finishReason' | 'error' | 'heartbeatAt'> &
   TurnContent<State> &
   UsageField & { backgroundRun?: RunRecord };
+
+/** The first pause before a background turn tries its save again, in ms. Each further pause is twice as long. */
+const FIRST_PAUSE_MS = 500;
 
 /** The heartbeat of a released run: older than any lease. */
 const EXPIRED_HEARTBEAT = new Date(0).toISOString();
@@ -149,7 +154,8 @@ export class SnapshotWriter<State> {
         known.status = current ? current.status : isNew ? undefined : 'aborted';
         return isTerminal(known.status) || !known.isOurs ? null : input;
       };
-      const savedId = await this.#write({ snapshotId, parentId, isNew }, mutator, completion?.scopes);
+      const write = () => this.#write({ snapshotId, parentId, isNew }, mutator, completion?.scopes);
+      const savedId = run ? await this.#whileLeased(write) : await write();
       // The id belongs to this turn alone: a snapshot with the same status is an earlier attempt whose response was lost.
       if (savedId !== null || (known.isOurs && known.status === input.status)) {
         return { snapshotId: savedId ?? snapshotId };
@@ -249,6 +255,23 @@ export class SnapshotWriter<State> {
         return undefined;
       }
     });
+  }
+
+  /**
+   * Tries a save of a background turn again until its lease would be over: nobody waits for the turn, and without its end it would run again.
+   */
+  async #whileLeased<T>(save: () => Promise<T>): Promise<T> {
+    const { leaseMs, heartbeatIntervalMs } = this.#agent.background;
+    const end = performance.now() + leaseMs;
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 2) {
+      try {
+        return await save();
+      } catch (error) {
+        const waitMs = Math.min(pauseMs, heartbeatIntervalMs);
+        if (!isTransient(error) || performance.now() + waitMs > end) throw error;
+        await pause(waitMs);
+      }
+    }
   }
 
   /** @throws `SessionConflictError` when another turn came first, and the store's errors. */

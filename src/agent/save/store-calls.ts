@@ -96,7 +96,8 @@ function within<T>(ms: number, what: string, work: (isGivenUp: () => boolean) =>
   });
 }
 
-function isTransient(error: unknown): boolean {
+/** Whether a further attempt may not have the failure. */
+export function isTransient(error: unknown): boolean {
   try {
     return !JsonValueError.isInstance(error) && TRANSIENT.has(statusOf(error));
   } catch {

@@ -640,6 +640,41 @@ describe.each(Object.entries(DAMAGE))('a run in the background whose model %s', 
   });
 });
 
+test('a background turn keeps its reply if the store is down longer than a call is retried, and runs once', async () => {
+  const ai = genkit({});
+  const store = new InMemorySessionStore();
+  let failures = 0;
+  const save = store.saveSnapshot.bind(store);
+  let isDown = false;
+  store.saveSnapshot = async (...args) => {
+    if (!isDown || failures === 7) return save(...args);
+    failures++;
+    throw new GenkitError({ status: 'UNAVAILABLE', message: 'down' });
+  };
+  const gate = deferred();
+  const scripted = scriptedModel(ai, {
+    replies: [
+      async () => {
+        await gate.promise;
+        isDown = true;
+        return 'report';
+      },
+    ],
+  });
+  const background = { heartbeatIntervalMs: 20, leaseMs: 60_000 };
+  const agent = defineAgent(ai, { name: 'worker', model: scripted.name, store, background });
+  const task = await agent.chat().detach('go');
+  gate.resolve();
+  await vi.waitUntil(
+    async () => (await store.getSnapshot({ snapshotId: task.snapshotId }))?.status !== 'pending',
+    20_000,
+  );
+  expect(failures).toBe(7);
+  expect(scripted.requests).toHaveLength(1);
+  const saved = await store.getSnapshot({ snapshotId: task.snapshotId });
+  expect(saved?.state?.messages?.at(-1)).toEqual(model('report'));
+});
+
 test('a background run whose function throws an AgentInitError ends as failed', async () => {
   const ai = genkit({});
   const mayEnd = deferred();
