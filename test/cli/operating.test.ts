@@ -352,7 +352,7 @@ describe('memories', () => {
     const approve = ['memories', 'approve', first!, first!, ...store, ...scope];
     expect(await cli([...approve, 'nope'])).toMatchObject({ code: 1, err: expect.stringContaining("No text 'nope'") });
     expect(await waiting()).toHaveLength(3);
-    expect(await cli(approve)).toEqual({ code: 0, out: '', err: `Approved: text ${first}\n` });
+    expect(await cli(approve)).toEqual({ code: 0, out: '', err: `Approved: text ${first}; a worker learns it\n` });
     expect(await cli(approve)).toMatchObject({ code: 1, err: expect.stringContaining('waits for a decision') });
     const discard = ['memories', 'discard-text', second!, ...store, ...scope];
     expect((await cli([...discard, '--dry-run'])).out).toBe('Would remove: 1 text\n');

@@ -54,7 +54,7 @@ export function addQuarantine(parent: Command, io: Io): void {
         const { status } = await quarantine.approve({ scope, id });
         const why = NOT_LEARNED[status];
         if (why !== undefined) throw new Problem(`Text '${id}': ${why}`);
-        io.say(`Approved: text ${id}`);
+        io.say(`Approved: text ${id}${status === 'queued' ? '; a worker learns it' : ''}`);
       }
     }),
   );

@@ -258,7 +258,7 @@ export class SnapshotWriter<State> {
   }
 
   /**
-   * Tries a save of a background turn again until its lease would be over: nobody waits for the turn, and without its end it would run again.
+   * Tries a save of a background turn again until its lease would be over: no caller waits for the turn, and without its end the turn would run again.
    */
   async #whileLeased<T>(save: () => Promise<T>): Promise<T> {
     const { leaseMs, heartbeatIntervalMs } = this.#agent.background;

@@ -99,7 +99,7 @@ const RULES: readonly PoisonRule[] = [
     refusedInSteps: INSTRUCTIONS_REFUSED,
   },
   {
-    reason: 'It claims rights, which a memory can not give.',
+    reason: 'It claims rights, which a memory cannot give.',
     patterns: [
       pattern`\b(?:is|am|i'm|are|treat .{2,8} as) (?:now |also )?(?:an? |the )?(?:${ADMIN}(?= ?(?:[."\n]|$))|(?:${ADMIN}|owner|developer|creator|operator) (?:of|behind) (?:this|your) (?:system|platform|service|shop|store|${MODEL})\b)|\bi(?: am|'m) your (?:creator|developer|${ADMIN})\b`,
       pattern`(?<!\b(?:not|longer|never) )\b(?:have|has|granted) (?:now )?(?:${ADMIN}|elevated|unlimited|unrestricted) ${RIGHTS}\b(?:${END}| (?:by|since|here|to the system)\b)|\bgrant (?:me|the user) full access\b|\blevel \d clearance\b|(?:^|[.:;!?] ?|\bplease )grant (?:me|(?:the|this) (?:user|account)) ${ADMIN} ${RIGHTS}${END}`,
