@@ -272,7 +272,8 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
     if (!this.#hasConflict && ((this.#turn && this.#turn.phase !== 'stopped') || !this.#followsLatest)) return;
     const { snapshotId } = this.#point;
     const { tree } = this.#known;
-    const newest = snapshotId === undefined || !tree.get(snapshotId) ? tree.latest : tree.newestLeafFrom(snapshotId);
+    const leaf = snapshotId === undefined || !tree.get(snapshotId) ? tree.latest : tree.newestLeafFrom(snapshotId);
+    const newest = tree.runningAfter(leaf) ?? leaf;
     if (newest !== snapshotId && newest !== undefined) await this.#show(newest, true);
     else await this.#known.readForks(snapshotId);
     if (this.#hasConflict) this.#moveTurn();
@@ -327,6 +328,9 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
   async #read(wanted: string | undefined): Promise<AgentSnapshot<State> | undefined> {
     const { tree } = this.#known;
     const isListed = this.options.listSnapshots !== undefined;
+    const runningId = tree.runningAfter(wanted);
+    const running = runningId === undefined ? undefined : await this.#known.read({ snapshotId: runningId });
+    if (running?.status === 'pending') return running;
     const snapshotId = isListed && !tree.get(wanted) ? (tree.latest ?? tree.nodes.at(-1)?.snapshotId) : wanted;
     const snapshot = snapshotId === undefined ? undefined : await this.#known.read({ snapshotId });
     if (snapshot || isListed) return snapshot;
@@ -352,10 +356,14 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
         await pause(WAIT_AGAIN_MS, signal).catch(() => {});
       }
     }
+    const isShown = this.#shownTurn() !== undefined;
     this.#background = undefined;
     this.#turn = undefined;
     if (!waiting.signal.aborted) {
-      await this.#attempt(() => this.#show(snapshotId, true));
+      await this.#attempt(async () => {
+        await this.#known.refresh(this.#sessionId);
+        if (isShown) await this.#show(snapshotId, true);
+      });
       return;
     }
     // The chat waits again when it is opened again, which may have happened already.

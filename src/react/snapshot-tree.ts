@@ -43,9 +43,15 @@ export class SnapshotTree<Node extends SnapshotNode> {
     return this.#children.get(snapshotId) ?? [];
   }
 
-  /** The newest snapshot that a conversation can continue from. */
+  /** The newest snapshot that a conversation can continue from, or whose turn runs in the background. */
   get latest(): string | undefined {
-    return this.nodes.findLast(isResumable)?.snapshotId;
+    return this.nodes.findLast((node) => isResumable(node) || node.status === 'pending')?.snapshotId;
+  }
+
+  /** The turn that runs in the background after a leaf. */
+  runningAfter(snapshotId: string | undefined): string | undefined {
+    if (snapshotId === undefined || this.childrenOf(snapshotId).length > 0) return undefined;
+    return this.nodes.findLast(({ status, parentId }) => status === 'pending' && parentId === snapshotId)?.snapshotId;
   }
 
   /** The newest leaf among the snapshot and its descendants. */

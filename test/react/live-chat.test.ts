@@ -43,6 +43,9 @@ function open(options: Partial<LiveChatOptions> = {}): LiveChat {
   return chat;
 }
 
+/** As a route of the page's server. */
+const listSnapshots = async (sessionId: string) => (await teller.store.listSnapshots({ sessionId })).items;
+
 /** The agent with some calls replaced. */
 function agentWith(change: (api: AgentAPI) => Partial<AgentAPI>): AgentAPI {
   const api = agent();
@@ -218,12 +221,8 @@ describe('a live chat', () => {
     const first = open({ begin: () => ({ sessionId: 's' }) });
     for (const text of ['one', 'two', 'three']) await first.send(text);
     await first.editAndBranch(2, 'second');
-    const listed: string[] = [];
-    const listSnapshots = async (sessionId: string) => {
-      listed.push(sessionId);
-      return (await teller.store.listSnapshots({ sessionId })).items;
-    };
-    const chat = open({ sessionId: 's', listSnapshots });
+    const listed = vi.fn<typeof listSnapshots>(listSnapshots);
+    const chat = open({ sessionId: 's', listSnapshots: listed });
     const view = await until(chat, ({ branches }) => branches.length > 0);
     expect(said(view)[2]).toBe('user: second');
     expect(view.branches).toMatchObject([{ index: 2, shown: 1 }]);
@@ -232,7 +231,7 @@ describe('a live chat', () => {
     // There is no snapshot before the first message, so another session begins.
     expect(chat.getView().sessionId).not.toBe('s');
     expect(said(chat.getView())).toEqual(['user: anew', `model: ${STORY}`]);
-    expect(listed[0]).toBe('s');
+    expect(listed).toHaveBeenCalledWith('s');
   });
 
   it('edits the first message within the session that `begin` gave a snapshot', async () => {
@@ -337,6 +336,72 @@ describe('a live chat', () => {
     await until(chat, (view) => isIn('ready')(view) && view.snapshotId === task.snapshotId);
     expect(said(chat.getView())).toEqual(['user: wait', `model: ${STORY}`]);
   });
+
+  describe.each([false, true])(
+    'of a session whose later turn runs in the background (snapshots are listed: %s)',
+    (isListed) => {
+      const begun = ['user: hello', `model: ${STORY}`, 'user: wait'];
+      const options = (): Partial<LiveChatOptions> => ({ sessionId: 's', ...(isListed && { listSnapshots }) });
+      const detach = async () => {
+        const chat = agent().chat({ sessionId: 's' });
+        const { snapshotId: before } = await chat.send('hello');
+        return { before, task: await chat.detach('wait') };
+      };
+
+      it('shows its message, and its reply at its end', async () => {
+        const { before, task } = await detach();
+        const chat = open(options());
+        // The address of the page names the snapshot before.
+        const named = open({ ...options(), snapshotId: before });
+        for (const each of isListed ? [chat, named] : [chat]) {
+          const view = await until(each, ({ isBusy }) => isBusy);
+          expect(view.status).toBe('submitted');
+          expect(said(view).slice(0, 3)).toEqual(begun);
+          await each.send('not sent');
+        }
+        await teller.waits.opened;
+        teller.mayEnd.open();
+        for (const each of isListed ? [chat, named] : [chat]) {
+          await until(each, (view) => isIn('ready')(view) && view.snapshotId === task.snapshotId);
+          expect(said(each.getView())).toEqual([...begun, `model: ${STORY}`]);
+          expect(each.getView().tree.map(({ status }) => status)).not.toContain('pending');
+        }
+        await chat.send('hello');
+        await chat.goTo(before);
+        expect(chat.getView()).toMatchObject({ snapshotId: before, isBusy: false, branches: [] });
+        expect((await teller.store.listSessions()).items).toMatchObject([{ leafCount: 1 }]);
+      });
+
+      it('stops it', async () => {
+        const { task } = await detach();
+        const chat = open(options());
+        await until(chat, ({ isBusy }) => isBusy);
+        await teller.waits.opened;
+        await chat.stop();
+        const view = await until(chat, isIn('ready'));
+        expect(view).toMatchObject({ snapshotId: task.snapshotId, isStopped: true, isBusy: false });
+        expect(said(view).slice(0, 3)).toEqual(begun);
+      });
+
+      it('finds it when it reads the session again, and keeps the point that is shown', async () => {
+        const first = await agent().chat({ sessionId: 's' }).send('hello');
+        await agent().chat({ sessionId: 's' }).send('hello');
+        const chat = open(options());
+        const { snapshotId } = await until(chat, isIn('ready'));
+        const task = await agent().chat({ snapshotId }).detach('wait');
+        await chat.refresh();
+        expect(chat.getView()).toMatchObject({ status: 'submitted', snapshotId });
+        await chat.goTo(first.snapshotId);
+        expect(chat.getView()).toMatchObject({ status: 'ready', isBusy: true });
+        await teller.waits.opened;
+        teller.mayEnd.open();
+        await until(chat, ({ isBusy }) => !isBusy);
+        expect(chat.getView().snapshotId).toBe(first.snapshotId);
+        await chat.goTo();
+        expect(chat.getView().snapshotId).toBe(task.snapshotId);
+      });
+    },
+  );
 
   it('works with an agent that keeps no state', async () => {
     const { genkit } = await import('genkitx-agents');
