@@ -17,6 +17,10 @@ export interface SnapshotSource<State, Node> {
 export class KnownSnapshots<State, Node extends SnapshotNode> {
   readonly #source: () => SnapshotSource<State, Node>;
   #tree = new SnapshotTree<Node>([]);
+  /** The last list, if the snapshots can be listed. */
+  #listed: readonly Node[] = [];
+  /** The tree is the last list. */
+  isListed = false;
   /** The number of user messages by snapshot. */
   readonly #turns = new Map<string, number>();
   /** The branches of this tree and point, cached because a view is created for each chunk. */
@@ -31,17 +35,30 @@ export class KnownSnapshots<State, Node extends SnapshotNode> {
     return this.#tree;
   }
 
-  /** Removes all, for another session. */
-  clear(): void {
-    this.#tree = new SnapshotTree([]);
+  /** The snapshots of the tree. If they can be listed, only those that were: they have all members. */
+  get nodes(): readonly Node[] {
+    return this.#source().listSnapshots ? this.#listed : this.#tree.nodes;
   }
 
-  /** Reads new snapshots. Reads nothing for a session without an id. */
+  /** Removes all, for another session. */
+  clear(): void {
+    this.#tree = new SnapshotTree((this.#listed = []));
+  }
+
+  /** Reads new snapshots. Reads nothing for a session without an id. If they can't be listed, continues without those of other pages. */
   async refresh(sessionId: string | undefined): Promise<void> {
     if (sessionId === undefined) return;
     const { listSnapshots } = this.#source();
-    if (listSnapshots) this.#tree = new SnapshotTree(await listSnapshots(sessionId));
-    else await this.#readAncestors(sessionId);
+    try {
+      if (listSnapshots) {
+        this.#tree = new SnapshotTree(await listSnapshots(sessionId));
+        this.#listed = this.#tree.nodes;
+      }
+      this.isListed = listSnapshots !== undefined;
+    } catch {
+      this.isListed = false;
+    }
+    if (!this.isListed) await this.#readAncestors(sessionId);
   }
 
   /** Reads the session's latest snapshot and its ancestors, up to a known one. */
@@ -70,8 +87,7 @@ export class KnownSnapshots<State, Node extends SnapshotNode> {
     if (messages) this.#turns.set(snapshotId, turnsIn(messages));
     const { nodes } = this.#tree;
     const place = nodes.findIndex((node) => node.snapshotId === snapshotId);
-    const isListed = this.#source().listSnapshots !== undefined;
-    if (isListed || (place >= 0 && nodes[place]!.status === status)) return;
+    if (this.isListed || (place >= 0 && nodes[place]!.status === status)) return;
     const node = { snapshotId, parentId, status } as Node;
     this.#tree = new SnapshotTree(place < 0 ? [...nodes, node] : nodes.with(place, node));
   }

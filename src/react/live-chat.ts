@@ -326,8 +326,7 @@ export class LiveChat<State = unknown, Node extends SnapshotNode = SnapshotNode>
    * @throws AgentError `NOT_FOUND` when there is no such snapshot, and no session is named.
    */
   async #read(wanted: string | undefined): Promise<AgentSnapshot<State> | undefined> {
-    const { tree } = this.#known;
-    const isListed = this.options.listSnapshots !== undefined;
+    const { tree, isListed } = this.#known;
     const runningId = tree.runningAfter(wanted);
     const running = runningId === undefined ? undefined : await this.#known.read({ snapshotId: runningId });
     if (running?.status === 'pending') return running;

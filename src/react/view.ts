@@ -34,7 +34,7 @@ export function viewOf<State, Node extends SnapshotNode>(page: Known<State, Node
     artifacts: turn ? artifactsWith(point, turn) : point.artifacts,
     interrupts: turn || !isLatest ? [] : point.interrupts,
     branches: known.branchesOf(point),
-    tree: known.tree.nodes,
+    tree: known.nodes,
     error: turn?.error ?? readError,
   };
 }

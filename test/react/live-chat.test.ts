@@ -471,6 +471,45 @@ describe('a live chat', () => {
     await until(two, (view) => isIn('ready')(view) && said(view).at(-1) === `model: ${STORY}`);
   });
 
+  describe('whose snapshots cannot be listed', () => {
+    const fail = async () => {
+      throw new SyntaxError('Unexpected token');
+    };
+
+    it('continues without the branches of other pages, until they can be listed again', async () => {
+      const other = open({ sessionId: 's' });
+      for (const text of ['one', 'two']) await other.send(text);
+      await other.editAndBranch(2, 'second');
+      const listed = vi.fn<typeof listSnapshots>(listSnapshots).mockImplementationOnce(fail);
+      const chat = open({ sessionId: 's', listSnapshots: listed });
+      const view = await until(chat, isIn('ready'));
+      expect(view).toMatchObject({ error: undefined, branches: [], tree: [] });
+      expect(said(view)).toEqual(['user: one', `model: ${STORY}`, 'user: second', `model: ${STORY}`]);
+      // The body of an error.
+      listed.mockResolvedValue({ status: 'INTERNAL' } as never);
+      await chat.send('three');
+      await chat.editAndBranch(4, 'third');
+      expect(chat.getView()).toMatchObject({ status: 'ready', branches: [{ index: 4, shown: 1 }], tree: [] });
+      await other.goTo(chat.getView().snapshotId);
+      await other.send('four');
+      await chat.refresh();
+      expect(said(chat.getView()).at(-2)).toBe('user: four');
+      listed.mockImplementation(listSnapshots);
+      await chat.refresh();
+      expect(chat.getView().branches).toMatchObject([{ index: 2 }, { index: 4 }]);
+      expect(chat.getView().tree).toEqual(await listSnapshots('s'));
+      listed.mockImplementation(fail);
+      await chat.refresh();
+      expect(chat.getView()).toMatchObject({ status: 'ready', error: undefined });
+      expect(chat.getView().tree).toEqual(await listSnapshots('s'));
+    });
+
+    it('shows the error of a session that cannot be read either', async () => {
+      const chat = open({ sessionId: 's', listSnapshots: fail, agent: unreadable(() => true) });
+      expect((await until(chat, isIn('error'))).error).toMatchObject({ status: 'UNAVAILABLE', message: 'down' });
+    });
+  });
+
   describe('that cannot be read', () => {
     it('reads it again before it sends', async () => {
       await open({ sessionId: 's' }).send('one');
