@@ -65,8 +65,8 @@ export interface AgentChatTransport {
 
 /** The last turn of a chat. */
 interface LastTurn {
-  /** The message of the user that it answers. */
-  messageId: string | undefined;
+  /** Whether messages that come before a new one end with it. */
+  isLastOf: (earlier: readonly ChatMessage[], isReplacement: boolean) => boolean;
   /** The snapshot that it was saved as, also when it was stopped. */
   snapshotId: Promise<string | undefined>;
 }
@@ -108,10 +108,18 @@ export function agentTransport(
       return hasSession ? undefined : { sessionId: chatId };
     }
     const last = lastTurns.get(chatId);
-    const isLast = last !== undefined && last.messageId === earlier.findLast(({ role }) => role === 'user')?.id;
-    const known = (isLast && (await last.snapshotId)) || snapshotOf(earlier);
+    const known = (last?.isLastOf(earlier, isReplacement) && (await last.snapshotId)) || snapshotOf(earlier);
     const snapshotId = known || (isReplacement && (await findSnapshotOf(remote, earlier)));
     return snapshotId ? { snapshotId } : { sessionId: chatId };
+  };
+
+  const follow = (chatId: string, turn: AgentTurn, isLastOf: LastTurn['isLastOf']): void => {
+    const snapshotId = turn.response.then(
+      (response) => response.snapshotId,
+      () => undefined,
+    );
+    lastTurns.set(chatId, { isLastOf, snapshotId });
+    void snapshotId.then(() => kept.write(chatId, undefined));
   };
 
   const sendMessages = async (request: ChatRequest): Promise<ReadableStream<ChatChunk>> => {
@@ -130,12 +138,8 @@ export function agentTransport(
         ...(continued && { reply: { continued, answers } }),
       });
     const turn = remote.chat(init).sendStream(input, { onStreamId });
-    const snapshotId = turn.response.then(
-      (response) => response.snapshotId,
-      () => undefined,
-    );
-    lastTurns.set(chatId, { messageId: messages.findLast(({ role }) => role === 'user')?.id, snapshotId });
-    void snapshotId.then(() => kept.write(chatId, undefined));
+    const messageId = idOfUser(messages);
+    follow(chatId, turn, (earlier) => idOfUser(earlier) === messageId);
     return streamOf(turn, { abortSignal, stop: () => void turn.stop(), continued, answers, waitsFor });
   };
 
@@ -149,7 +153,8 @@ export function agentTransport(
     const connected = new Promise<void>((resolve) => (onConnected = resolve));
     const chat = remote.chat(parentId === undefined ? { sessionId: chatId } : { snapshotId: parentId });
     const turn = chat.followStream(streamId, input, { onReconnecting: (is) => !is && onConnected() });
-    void turn.response.catch(() => {}).then(() => kept.write(chatId, undefined));
+    // The user's message is not in the page, so the turn is the last one as long as its parent is.
+    follow(chatId, turn, (earlier, isReplacement) => !isReplacement && snapshotOf(earlier) === parentId);
     try {
       await Promise.race([connected, turn.response]);
     } catch (error) {
@@ -208,6 +213,10 @@ function streamOf(turn: AgentTurn, options: StreamOptions): ReadableStream<ChatC
     },
     cancel: stop,
   });
+}
+
+function idOfUser(messages: readonly ChatMessage[]): string | undefined {
+  return messages.findLast(({ role }) => role === 'user')?.id;
 }
 
 function snapshotOf(messages: readonly ChatMessage[]): string | undefined {

@@ -11,7 +11,7 @@ import {
 
 /** A piece of a reply, in the form of `useChat`. */
 export type ChatChunk =
-  | { type: 'start'; messageId?: string }
+  | { type: 'start'; messageId?: string; messageMetadata?: unknown }
   | { type: 'start-step' | 'finish-step' }
   | { type: 'text-start' | 'text-end' | 'reasoning-start' | 'reasoning-end'; id: string }
   | { type: 'text-delta' | 'reasoning-delta'; id: string; delta: string }
@@ -59,7 +59,7 @@ export class ChatChunks {
 
   /** @param replay The reply that the turn continues, to write it again. */
   start(replay?: ChatMessage): void {
-    this.#write({ type: 'start', ...(replay && { messageId: replay.id }) });
+    this.#write({ type: 'start', ...(replay && { messageId: replay.id, messageMetadata: replay.metadata }) });
     for (const part of replay?.parts ?? []) this.#replay(part as Record<string, never>);
     this.#close();
   }

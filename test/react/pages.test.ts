@@ -293,6 +293,39 @@ describePages('useChat over agentTransport', ['React 19'], (pages) => {
     expect(stored?.state?.messages?.map(({ content }) => content[0]?.text)).toEqual(['wait', BEGUN, 'hello', STORY]);
   });
 
+  it.each(['hello', undefined, 'delete'])(
+    'is loaded again, stopped in the middle of a reply, and continues from what was kept (before: %s)',
+    async (before) => {
+      renew();
+      const session = `reloaded-${before}-${Math.random()}`;
+      const page = await open('&resume&load&outputs', session);
+      if (before) {
+        await send(page, before);
+        await settled(page);
+      }
+      if (before === 'delete') {
+        // The reply that is continued is then one that was loaded.
+        await page.reload();
+        await settled(page);
+        const answer = { tool: 'remove', toolCallId: 'call-1', output: 'wait' };
+        await inPage(page, ({ chat }, given) => void chat.addToolOutput(given), answer);
+      } else await send(page, 'wait');
+      const waits = () => expect.poll(() => lines(page)).toContain(`assistant: ${BEGUN}`);
+      await waits();
+      await page.reload();
+      await waits();
+      await inPage(page, ({ chat }) => chat.stop());
+      await settled(page);
+      await send(page, 'next');
+      await expect.poll(() => lines(page)).toContain('user: next');
+      await settled(page);
+      const stored = await pages.teller.store.getSnapshot({ sessionId: session });
+      const texts = stored!.state!.messages!.map(({ content: [part] }) => part!.text ?? Object.keys(part!)[0]);
+      const begun = { hello: ['hello', STORY, 'wait'], delete: ['delete', 'toolRequest', 'toolResponse'] };
+      expect(texts).toEqual([...(before ? begun[before as keyof typeof begun] : ['wait']), BEGUN, 'next', STORY]);
+    },
+  );
+
   it('continues with a reply when the page is loaded again, and when its connection breaks', async () => {
     const session = `resume-${Math.random()}`;
     renew();

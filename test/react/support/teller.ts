@@ -38,7 +38,7 @@ export interface Teller {
   stop: () => Promise<void>;
 }
 
-/** Replies with the story; `wait` pauses after two words, `weather` calls a tool, `delete` one that needs approval, `crash` fails once. */
+/** Replies with the story; `wait`, also as a tool's output, pauses after two words, `weather` calls a tool, `delete` one that needs approval, `crash` fails once. */
 export async function serveTeller({
   keepsStreams = true,
   onAbort = 'keep',
@@ -53,7 +53,8 @@ export async function serveTeller({
   let hasCrashed = false;
   ai.defineModel({ name: 'teller', apiVersion: 'v2' }, async ({ messages }, { sendChunk, abortSignal }) => {
     const part = messages.at(-1)?.content[0];
-    const text = part?.text ?? `tool: ${JSON.stringify(part?.toolResponse?.output)}`;
+    const output = part?.toolResponse?.output;
+    const text = part?.text ?? (output === 'wait' ? output : `tool: ${JSON.stringify(output)}`);
     asked.push(text);
     if (text === 'crash' && !hasCrashed) {
       hasCrashed = true;
