@@ -75,20 +75,20 @@ export function openCall(
 export type WaitsFor = (interrupt: AgentInterrupt) => 'approval' | 'output';
 
 /**
- * The messages of a snapshot, in the form of `useChat`: its `messages` when a page is loaded.
+ * The messages of a snapshot, in the form of `useChat`: its `messages` when a page is loaded. Without a snapshot: none.
  *
  * @param waitsFor As given to `agentTransport`. Default: `approval` for all.
  * @example
  * import { chatMessagesOf } from 'genkitx-agents/react';
  *
  * const support = remoteAgent({ url: '/api/support' });
- * const snapshot = await support.getSnapshot({ sessionId: 'session-1' });
- * const messages = snapshot ? chatMessagesOf(snapshot) : [];
+ * const messages = chatMessagesOf(await support.getSnapshot({ sessionId: 'session-1' }));
  */
 export function chatMessagesOf(
-  snapshot: AgentSnapshot | SessionSnapshot,
+  snapshot: AgentSnapshot | SessionSnapshot | undefined,
   waitsFor: WaitsFor = () => 'approval',
 ): StoredChatMessage[] {
+  if (!snapshot) return [];
   const { snapshotId, sessionId, state } = snapshot;
   const waiting = 'interrupts' in snapshot ? snapshot.interrupts : [];
   const messages: StoredChatMessage[] = [];

@@ -107,7 +107,7 @@ const show = async () => {
   const root = createRoot(document.querySelector('#root')!);
   if (query.get('page') === 'agent') return root.render(<StrictMode children={<AgentPage />} />);
   const snapshot = query.has('load') ? await agent.getSnapshot({ sessionId: sessionId! }) : undefined;
-  const initial: UIMessage[] = snapshot ? chatMessagesOf(snapshot, waitsFor) : [];
+  const initial: UIMessage[] = chatMessagesOf(snapshot, waitsFor);
   root.render(<StrictMode children={<ChatPage initial={initial} />} />);
 };
 void show();
