@@ -32,7 +32,7 @@ export interface AgentTransportOptions {
   denied?: (interrupt: AgentInterrupt, reason: string | undefined) => unknown;
   /** Where turns are kept for a reload. `false`: nowhere. Default: `localStorage`. */
   storage?: TurnStorage | false;
-  /** The prefix of the keys in `storage`. Default: `genkitx-agents.chat`. */
+  /** The prefix of the keys in `storage`: a page with several users puts the user in it. Default: `genkitx-agents.chat`. */
   storageKey?: string;
 }
 

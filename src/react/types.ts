@@ -31,7 +31,7 @@ export interface LiveChatOptions<State = unknown, Node extends SnapshotNode = Sn
   begin?: (sessionId: string | undefined) => Beginning | Promise<Beginning>;
   /** Where turns are kept for a reload and for other tabs. `false`: nowhere. Default: `localStorage`. */
   storage?: TurnStorage | false;
-  /** The prefix of the keys in `storage`. Default: `genkitx-agents.turn`. */
+  /** The prefix of the keys in `storage`: a page with several users puts the user in it. Default: `genkitx-agents.turn`. */
   storageKey?: string;
 }
 

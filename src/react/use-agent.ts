@@ -22,15 +22,16 @@ interface Held<State, Node extends SnapshotNode> {
   live: LiveChat<State, Node>;
   /** As given. */
   sessionId: string | undefined;
+  storageKey: string | undefined;
   url: string | undefined;
   /** The agent, where a URL was given. */
   remote: AgentAPI<State> | undefined;
 }
 
 /**
- * A conversation with an agent, for React 18 and 19. Another `sessionId` shows another conversation; a turn that runs in the earlier one
- * continues. If the server keeps streams (`streamManager`), a running turn is shown when its conversation is opened again, after a reload, and
- * in other tabs; otherwise a turn is shown there when it is saved.
+ * A conversation with an agent, for React 18 and 19. Another `sessionId` or `storageKey` shows another conversation; a turn that runs in the
+ * earlier one continues. If the server keeps streams (`streamManager`), a running turn is shown when its conversation is opened again, after a
+ * reload, and in other tabs; otherwise a turn is shown there when it is saved.
  *
  * @example
  * import { useAgent } from 'genkitx-agents/react';
@@ -49,14 +50,15 @@ interface Held<State, Node extends SnapshotNode> {
 export function useAgent<State = unknown, Node extends SnapshotNode = SnapshotNode>(
   options: UseAgentOptions<State, Node>,
 ): AgentConversation<State, Node> {
-  const { agent, sessionId, snapshotId } = options;
+  const { agent, sessionId, snapshotId, storageKey } = options;
   const url = typeof agent === 'string' || agent instanceof URL ? String(agent) : undefined;
   const [before, hold] = useState(() => holdFor(options, url));
   let held = before;
-  if (before.sessionId !== sessionId || before.url !== url) {
+  const isSame = before.url === url && before.storageKey === storageKey;
+  if (!isSame || before.sessionId !== sessionId) {
     // A conversation that got its id from its first turn stays the same.
-    const isSame = before.url === url && before.live.getView().sessionId === sessionId;
-    held = isSame ? { ...before, sessionId } : holdFor(options, url);
+    const isNamed = isSame && before.live.getView().sessionId === sessionId;
+    held = isNamed ? { ...before, sessionId } : holdFor(options, url);
     hold(held);
   }
   const { live, remote } = held;
@@ -82,5 +84,5 @@ function holdFor<State, Node extends SnapshotNode>(
 ): Held<State, Node> {
   const remote = url === undefined ? undefined : remoteAgent<State>({ url });
   const live = new LiveChat<State, Node>({ ...options, agent: remote ?? (options.agent as AgentAPI<State>) });
-  return { live, remote, sessionId: options.sessionId, url };
+  return { live, remote, sessionId: options.sessionId, storageKey: options.storageKey, url };
 }

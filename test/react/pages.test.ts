@@ -36,6 +36,23 @@ describePages('useAgent', ['React 19', 'React 18'], (pages) => {
     await expectLines(page, ['user: one', reply, 'user: two', reply]);
   });
 
+  it('shows an unsent message to its user only, if the storage key names the user', async () => {
+    const page = await pages.open(`?page=agent&session=shared-${Math.random()}`);
+    await settled(page);
+    await inPage(page, ({ signIn }) => signIn('ada'));
+    const address = '**/api/teller';
+    await page.route(address, (route) => route.abort());
+    await inPage(page, ({ agent }) => agent.send('not sent'));
+    await expectLines(page, ['user: not sent']);
+    await page.unroute(address);
+    await inPage(page, ({ signIn }) => signIn('bob'));
+    await expectLines(page, []);
+    await inPage(page, ({ agent }) => agent.retry());
+    expect(pages.teller.asked).not.toContain('not sent');
+    await inPage(page, ({ signIn }) => signIn('ada'));
+    await expectLines(page, ['user: not sent']);
+  });
+
   it('loses and repeats no chunk when the connection breaks after any chunk', async () => {
     const page = await pages.open('?page=agent');
     const texts = WORDS.map((_, index) => `model: ${WORDS.slice(0, index + 1).join('')}`);

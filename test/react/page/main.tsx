@@ -17,6 +17,8 @@ export interface TestWindow {
   agent: ReturnType<typeof useAgent>;
   /** Gives the hook a snapshot to show. */
   show: (snapshotId: string | undefined) => void;
+  /** Names the user of the browser. */
+  signIn: (user: string) => void;
   chat: ReturnType<typeof useChat>;
   /** Each text of the last message, as it was shown. */
   seen: string[];
@@ -34,12 +36,15 @@ page.seen = [];
 
 function AgentPage({ session = sessionId }: { session?: string }) {
   const [snapshotId, show] = useState<string>();
-  const conversation = useAgent({ agent: query.has('url') ? url : agent, sessionId: session, snapshotId });
+  const [storageKey, setStorageKey] = useState<string>();
+  const options = { sessionId: session, snapshotId, storageKey };
+  const conversation = useAgent({ agent: query.has('url') ? url : agent, ...options });
   const { messages, status, reconnecting } = conversation;
   const texts = messages.map(({ role, content }) => `${role}: ${content.map((part) => part.text ?? '').join('')}`);
   useEffect(() => {
     page.agent = conversation;
     page.show = show;
+    page.signIn = (user) => setStorageKey(`turns:${user}`);
     const last = texts.at(-1);
     if (last !== undefined && page.seen.at(-1) !== last) page.seen.push(last);
   });
