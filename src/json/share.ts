@@ -1,7 +1,8 @@
 import { countSame } from './count-same.ts';
 import { findFault, isPlain, JsonValueError } from './fault.ts';
 import { FlatElements } from './flat-elements.ts';
-import { copyNested, getMember, isOwn, jsonEqual, setMember } from './value.ts';
+import { alignEqual } from './patch/align.ts';
+import { copyNested, getMember, isOwn, setMember } from './value.ts';
 
 type Members = Record<string, unknown>;
 
@@ -99,21 +100,29 @@ function shareFrom(
   if (index === value.length && index === base.length) return base;
   // `base` may be frozen, and V8 copies a whole frozen array much faster than a part of it.
   const result: unknown[] = index === base.length ? [...base] : base.slice(0, index);
-  const resync = new Resync(base, value);
-  for (let at = index; index < value.length; index++, at++) {
-    let shared = share(base[at], value[index], depth);
-    const skip = isSame(base[at], shared) ? 0 : resync.skip(at, index);
-    if (skip > 0) {
-      at += skip;
-      shared = share(base[at], value[index], depth);
-    } else if (skip < 0) {
-      // Inserted here: the element of `base` belongs to a later one of `value`.
-      shared = copyNested(value[index], depth);
-      at--;
+  const start = index;
+  const moved = alignElements(base, value, start);
+  // The place in `base` of what goes with `value[index]`.
+  let at = index;
+  for (let next = 0; index < value.length; index++, at++) {
+    const match = moved[next];
+    if (match && start + match.j === index) {
+      at = start + match.i;
+      next++;
     }
-    result.push(shared);
+    result.push(share(base[at], value[index], depth));
   }
   return result;
+}
+
+/** Equal objects among the elements from `start` on. Not searched where elements cost nothing to share: behind the end of `base`, and for scalars. */
+function alignElements(
+  base: readonly unknown[],
+  value: readonly unknown[],
+  start: number,
+): ReturnType<typeof alignEqual> {
+  if (start === base.length || typeof value[start] !== 'object') return [];
+  return alignEqual(base.slice(start), value.slice(start));
 }
 
 /**
@@ -154,36 +163,4 @@ function membersMatch(base: Members, value: Members): boolean {
 /** Whether sharing returned the value of `base`; `-0` and `0` are different values. */
 function isSame(known: unknown, shared: unknown): boolean {
   return known === shared && (known !== 0 || Object.is(known, shared));
-}
-
-/**
- * Finds where two arrays match again after a difference. Searches objects only. The number of comparisons is proportional to the arrays'
- * length; after these, elements are matched by position.
- */
-class Resync {
-  readonly #base: readonly unknown[];
-  readonly #value: readonly unknown[];
-  #budget: number;
-
-  constructor(base: readonly unknown[], value: readonly unknown[]) {
-    this.#base = base;
-    this.#value = value;
-    this.#budget = 64 + 4 * (base.length + value.length);
-  }
-
-  /** How many elements of `base` were removed at `at`, before `value[index]`; -1 if `value[index]` was inserted; 0 for neither. */
-  skip(at: number, index: number): number {
-    if (at >= this.#base.length || typeof this.#value[index] !== 'object') return 0;
-    const removed = this.#find(this.#value[index], this.#base, at + 1);
-    if (removed !== undefined) return removed - at;
-    return this.#find(this.#base[at], this.#value, index + 1) === undefined ? 0 : -1;
-  }
-
-  #find(wanted: unknown, among: readonly unknown[], from: number): number | undefined {
-    for (let i = from; i < among.length && this.#budget > 0; i++) {
-      this.#budget--;
-      if (jsonEqual(wanted, among[i])) return i;
-    }
-    return undefined;
-  }
 }
