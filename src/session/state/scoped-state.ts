@@ -2,7 +2,7 @@ import { addressTo, failedPrecondition, quote } from '../../errors.ts';
 import { copyJson, getMember, setMember, type Json } from '../../json/value.ts';
 import type { ScopeChange, ScopeId, ScopeRecord } from '../../store/contract.ts';
 import { PlainMembers, prefixedNames, type PlainState } from './plain-state.ts';
-import { putUpdated, SharedScope, type StateUpdate } from './shared-scope.ts';
+import { SharedScope, updatedValue, type StateUpdate } from './shared-scope.ts';
 import { formatStateKey, parseStateKey, type StateKey } from './state-keys.ts';
 import { StateRules, type MemberSchema, type StateLimits } from './state-values.ts';
 
@@ -154,11 +154,7 @@ export class ScopedState<Plain = { [key: string]: Json }, User = ScopeRecord, Ap
     const place = placeOf(this, key);
     const update = fn as StateUpdate;
     if (isShared(place)) return sharedScope(this, place).update(place.name, update);
-    const record: ScopeRecord = {};
-    const current = read(this, place);
-    if (current !== undefined) setMember(record, place.name, current);
-    putUpdated(record, update, place, partsOf(this).rules);
-    const next = getMember(record, place.name) as Json | undefined;
+    const next = updatedValue(read(this, place), update, place, partsOf(this).rules);
     if (next === undefined) remove(this, place);
     else put(this, place, next);
   }

@@ -1,30 +1,32 @@
 import { addressTo, invalidArgument, quote } from '../../errors.ts';
 import { copyJson, getMember, setMember, type Json } from '../../json/value.ts';
 import type { ScopeChange, ScopeId, ScopeRecord } from '../../store/contract.ts';
-import { formatStateKey } from './state-keys.ts';
+import { formatStateKey, type StateKey } from './state-keys.ts';
 import type { StateRules } from './state-values.ts';
 
 /** Called by `update`: gets the value, `undefined` when there is none, and returns the new one, or `undefined` to remove the key. */
 export type StateUpdate = (value: Json | undefined) => unknown;
 
-type Operation =
-  | { readonly name: string; readonly op: 'set'; readonly value: Json }
-  | { readonly name: string; readonly op: 'update'; readonly update: StateUpdate }
-  | { readonly name: string; readonly op: 'delete' };
+/** A change of one member: computes its new value from the current one; `undefined` stands for no member. */
+interface Operation {
+  readonly name: string;
+  readonly next: (value: Json | undefined) => Json | undefined;
+}
 
-/** A record during a turn, with the turn's changes. When the turn is saved, the changes are applied again, to the record as it is then. */
+/**
+ * A record during a turn, with the turn's changes. When the turn is saved, the changes are applied again, to the record as it is then. Records
+ * are never changed: each change makes a new one.
+ */
 export class SharedScope {
   readonly #id: ScopeId;
   readonly #rules: StateRules;
   /** The record without the turn's changes. */
   #base: ScopeRecord;
-  /** The record with the turn's changes; the same object as `#base` while there are none. */
+  /** The record with the turn's changes. */
   #view: ScopeRecord;
   #operations: Operation[] = [];
   /** The operations of each change that {@link change} returned, and the record after them: as the save made it, once it has. */
   readonly #returned = new WeakMap<ScopeChange, { readonly operations: readonly Operation[]; view: ScopeRecord }>();
-  /** The view is also stored in {@link #returned}, so the next change must copy it first. */
-  #isViewKept = false;
 
   /** @param record The record as it was read; taken over without a copy. */
   constructor(id: ScopeId, record: ScopeRecord, rules: StateRules) {
@@ -42,16 +44,17 @@ export class SharedScope {
   set(name: string, value: unknown): void {
     const copy = this.#rules.accept({ scope: this.#id.scope, name }, value);
     this.#dropEarlier(name);
-    this.#apply({ name, op: 'set', value: copy });
+    this.#apply({ name, next: () => copy });
   }
 
   update(name: string, update: StateUpdate): void {
-    this.#apply({ name, op: 'update', update });
+    const place = { scope: this.#id.scope, name };
+    this.#apply({ name, next: (value) => updatedValue(value, update, place, this.#rules) });
   }
 
   delete(name: string): void {
     this.#dropEarlier(name);
-    this.#apply({ name, op: 'delete' });
+    this.#apply({ name, next: () => undefined });
   }
 
   /** The change that a save must apply to the record; `undefined` when there is none. Later changes are not included. */
@@ -60,13 +63,11 @@ export class SharedScope {
     if (operations.length === 0) return undefined;
     const returned = { operations, view: this.#view };
     const change = (record: ScopeRecord): ScopeRecord => {
-      for (const operation of operations) perform(record, operation, this.#id, this.#rules);
-      returned.view = copyJson(record);
-      return record;
+      returned.view = operations.reduce(changed, record);
+      return copyJson(returned.view);
     };
     const scoped: ScopeChange = { id: this.#id, change };
     this.#returned.set(scoped, returned);
-    this.#isViewKept = true;
     return scoped;
   }
 
@@ -98,9 +99,7 @@ export class SharedScope {
   }
 
   #apply(operation: Operation): void {
-    if (this.#view === this.#base || this.#isViewKept) this.#view = copyJson(this.#view);
-    this.#isViewKept = false;
-    perform(this.#view, operation, this.#id, this.#rules);
+    this.#view = changed(this.#view, operation);
     this.#operations.push(operation);
   }
 
@@ -110,31 +109,26 @@ export class SharedScope {
   }
 }
 
-function perform(record: ScopeRecord, operation: Operation, id: ScopeId, rules: StateRules): void {
-  const { name } = operation;
-  if (operation.op === 'update') {
-    putUpdated(record, operation.update, { scope: id.scope, name }, rules);
-  } else if (operation.op === 'set') {
-    setMember(record, name, copyJson(operation.value));
-  } else {
-    delete record[name];
-  }
+function changed(record: ScopeRecord, { name, next }: Operation): ScopeRecord {
+  const value = next(getMember(record, name) as Json | undefined);
+  const result = { ...record };
+  if (value === undefined) delete result[name];
+  else setMember(result, name, value);
+  return result;
 }
 
-/** Replaces a member by the result of `update`. */
-export function putUpdated(
-  record: ScopeRecord,
+/** The result of `update`, copied and checked. */
+export function updatedValue(
+  value: Json | undefined,
   update: StateUpdate,
-  place: { readonly scope: 'session' | 'temp' | ScopeId['scope']; readonly name: string },
+  place: StateKey,
   rules: StateRules,
-): void {
-  const current = getMember(record, place.name) as Json | undefined;
-  const answer = update(current === undefined ? undefined : copyJson(current));
+): Json | undefined {
+  const answer = update(value === undefined ? undefined : copyJson(value));
   if (answer instanceof Promise) {
     answer.catch(() => {});
     const message = `update(${quote(formatStateKey(place))}) needs a function that returns the value, not a promise. Await before the update.`;
     throw addressTo('operator', invalidArgument(message));
   }
-  if (answer === undefined) delete record[place.name];
-  else setMember(record, place.name, rules.accept(place, answer));
+  return answer === undefined ? undefined : rules.accept(place, answer);
 }
