@@ -5,6 +5,7 @@ import {
   checkOptions,
   isBoolean,
   isFunction,
+  isListOf,
   isObject,
   isRecordStore,
   isWhole,
@@ -30,14 +31,9 @@ const isSource: OptionCheck = (value) =>
     ? undefined
     : 'made by fewShot, knowledge or memory.attach';
 
-const isStrategyList: OptionCheck = (value) =>
-  Array.isArray(value) && value.every((strategy) => typeof strategy === 'function')
-    ? undefined
-    : 'a list of history strategies';
-
 const CHECKS: Readonly<Record<keyof ContextWindowOptions, OptionCheck>> = {
   maxTokens: isWhole(1),
-  history: isStrategyList,
+  history: isListOf(isFunction, 'history strategies'),
   examples: isSource,
   knowledge: isSource,
   memory: isSource,

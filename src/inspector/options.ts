@@ -2,7 +2,15 @@ import type { ActionContext } from 'genkit';
 import type { SessionStore } from 'genkit/beta';
 import type { MemoryManager } from '../memory/manager.ts';
 import type { ServedAgent, ServedAgents } from '../server/request/routes.ts';
-import { checkOptions, isBoolean, isFunction, isString, isWhole, type OptionCheck } from '../store/check-options.ts';
+import {
+  checkOptions,
+  isBoolean,
+  isFunction,
+  isListOf,
+  isString,
+  isWhole,
+  type OptionCheck,
+} from '../store/check-options.ts';
 
 /** Options of `inspector`. */
 export interface InspectorOptions {
@@ -54,9 +62,6 @@ const isContext: OptionCheck = (value) =>
 const isBasePath: OptionCheck = (value) =>
   typeof value === 'string' && /^(\/[\w.~-]+)*\/?$/.test(value) ? undefined : "a path such as '/inspect'";
 
-const isHosts: OptionCheck = (value) =>
-  Array.isArray(value) && value.every((host) => typeof host === 'string') ? undefined : 'a list of names';
-
 /** @throws `INVALID_ARGUMENT` */
 export function checkInspectorOptions(options: InspectorOptions): void {
   checkOptions(
@@ -70,7 +75,7 @@ export function checkInspectorOptions(options: InspectorOptions): void {
       context: isContext,
       readOnly: isBoolean,
       basePath: isBasePath,
-      hosts: isHosts,
+      hosts: isListOf(isString, 'names'),
       pollIntervalMs: isWhole(50, 3_600_000),
       nodeEnv: isString,
       onAddress: isFunction,

@@ -1,7 +1,7 @@
 import type { MessageData, Part, ToolResponsePart } from 'genkit';
 import { meter } from '../../session/log/message-log.ts';
 import { isToolResponse } from '../../session/tool-requests.ts';
-import { checkOptions, isWhole, type OptionCheck } from '../../store/check-options.ts';
+import { checkOptions, isListOf, isString, isWhole } from '../../store/check-options.ts';
 import type { HistoryStrategy } from '../types.ts';
 
 /** Options of {@link clearToolOutputs}. */
@@ -20,9 +20,6 @@ export interface ClearToolOutputsOptions {
 /** The most names of members in a stub. */
 const MOST_NAMES = 8;
 
-const isNameList: OptionCheck = (value) =>
-  Array.isArray(value) && value.every((name) => typeof name === 'string') ? undefined : 'a list of names of tools';
-
 /**
  * Replaces each tool output of older turns by a stub that describes it. The model can call the tool again. An output that is not longer
  * than its stub stays.
@@ -37,7 +34,7 @@ export function clearToolOutputs(options: ClearToolOutputsOptions): HistoryStrat
     { ...options, keepTurns: options?.keepTurns ?? null },
     {
       keepTurns: isWhole(0),
-      tools: isNameList,
+      tools: isListOf(isString, 'names of tools'),
       step: isWhole(1),
     },
   );

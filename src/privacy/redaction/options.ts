@@ -1,5 +1,15 @@
 import { invalidArgument } from '../../errors.ts';
-import { checkOptions, isBoolean, isOneOf, isTimerMs, type OptionCheck } from '../../store/check-options.ts';
+import {
+  checkOptions,
+  isAny,
+  isBoolean,
+  isFunction,
+  isListOf,
+  isOneOf,
+  isString,
+  isTimerMs,
+  type OptionCheck,
+} from '../../store/check-options.ts';
 import type { PrivacyRule } from '../rules/types.ts';
 import { namingErrors } from './run-rules.ts';
 
@@ -40,9 +50,9 @@ const MIN_SECRET_BYTES = 32;
 /** @throws `INVALID_ARGUMENT` */
 export function checkRedacting(owner: string, options: RedactingOptions): RedactingSettings {
   checkOptions(owner, options, {
-    rules: isRules,
-    secret: () => undefined,
-    except: isTexts,
+    rules: isListOf(isRule, 'rules, for example piiRules()'),
+    secret: isAny,
+    except: isListOf(isString, 'JSON Pointers'),
     beforeModel: isBoolean,
     onFailure: isOneOf('refuse', 'write'),
     timeoutMs: isTimerMs(1),
@@ -69,10 +79,4 @@ function readSecrets(owner: string, secret: RedactingOptions['secret']): Uint8Ar
   });
 }
 
-const isRules: OptionCheck = (value) =>
-  Array.isArray(value) && value.every((rule) => typeof (rule as Partial<PrivacyRule> | null)?.find === 'function')
-    ? undefined
-    : 'a list of rules, for example piiRules()';
-
-const isTexts: OptionCheck = (value) =>
-  Array.isArray(value) && value.every((text) => typeof text === 'string') ? undefined : 'a list of JSON Pointers';
+const isRule: OptionCheck = (value) => isFunction((value as Partial<PrivacyRule> | null)?.find);

@@ -2,7 +2,7 @@ import { assertId } from '../../snapshot/ids.ts';
 import type { PageOptions, ScopeId, ScopeStore, SessionStoreOptions } from '../../store/contract.ts';
 import { isErasureRecord } from '../../store/records/erasure.ts';
 import type { MemoryScopeId } from '../../store/memory/contract.ts';
-import { checkOptions, isObject, type OptionCheck } from '../../store/check-options.ts';
+import { checkOptions, isAny, isObject, type OptionCheck } from '../../store/check-options.ts';
 import { itemsOf, type UnreadableItems } from '../../store/list/items-of.ts';
 import type { UserMemories } from '../../store/memory/user-memories.ts';
 
@@ -32,7 +32,7 @@ export function checkUserCall(
   options: { readonly userId: string },
   checks: Readonly<Record<string, OptionCheck>>,
 ): void {
-  checkOptions(name, options, { userId: () => undefined, context: isObject, ...checks });
+  checkOptions(name, options, { userId: isAny, context: isObject, ...checks });
   assertId(options?.userId, 'userId');
 }
 
