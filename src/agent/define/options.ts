@@ -40,6 +40,11 @@ const isTurnOverrides: OptionCheck = (value) => {
   return undefined;
 };
 
+const isScopes: OptionCheck = (value) => {
+  checkOptions('scopes', value as object, { user: isSchema, app: isSchema });
+  return undefined;
+};
+
 const isContextWindow: OptionCheck = (value) => (isWindow(value) ? undefined : 'made by contextWindow');
 
 const isMemory: OptionCheck = (value) =>
@@ -61,7 +66,7 @@ const STATE_OPTIONS: Record<keyof AgentStateOptions, OptionCheck> = {
   traceState: isBoolean,
   appName: isString,
   userId: isFunction,
-  scopes: isObject,
+  scopes: isScopes,
   limits: isObject,
   outputKey: isString,
   memory: isMemory,

@@ -15,7 +15,6 @@ import {
   type ScopeStore,
 } from '../../store/contract.ts';
 import { erasureFence, erasuresOf } from '../../store/records/erasure.ts';
-import { checkOptions } from '../../store/check-options.ts';
 import type { AgentDefinition, AgentScopes } from '../agent-definition.ts';
 import type { AgentStateOptions } from '../types.ts';
 
@@ -44,10 +43,8 @@ export function resolveScopes<State>(
   store: SessionStore<State> | undefined,
 ): AgentScopes {
   const { appName = name, userId = verifiedUser, scopes = {}, outputKey } = options;
-  if (typeof userId !== 'function') throw invalidArgument(`Agent '${name}': userId must be a function of the context.`);
   assertId(appName, 'appName');
-  checkOptions(`Agent '${name}': scopes`, scopes, { user: isSchema, app: isSchema });
-  const output = typeof outputKey === 'string' ? parseStateKey(outputKey).scope : undefined;
+  const output = outputKey === undefined ? undefined : parseStateKey(outputKey).scope;
   const used = (['user', 'app'] as const).filter((scope) => scopes[scope] !== undefined || scope === output);
   if (used.length > 0 && !(store && keepsScopes(store))) {
     throw failedPrecondition(
@@ -66,9 +63,9 @@ export function resolveScopes<State>(
   return { appName, userIdOf: userId, used, outputKey, reservesPrefixes, setting };
 }
 
-function assertOutputKey(name: string, outputKey: unknown, { limits, schemas = {} }: StateSetting): void {
+function assertOutputKey(name: string, outputKey: string | undefined, { limits, schemas = {} }: StateSetting): void {
   if (outputKey === undefined) return;
-  if (typeof outputKey !== 'string' || outputKey === '') {
+  if (outputKey === '') {
     throw invalidArgument(`Agent '${name}': outputKey must be a key, such as 'last_reply' or 'user:last_reply'.`);
   }
   const { plain, user, app } = schemas;
@@ -78,12 +75,6 @@ function assertOutputKey(name: string, outputKey: unknown, { limits, schemas = {
     if (!StateError.isInstance(error)) throw error;
     throw invalidArgument(`Agent '${name}': outputKey ${quote(outputKey)} can't be used: ${error.reason}.`);
   }
-}
-
-function isSchema(value: unknown): string | undefined {
-  return typeof (value as { safeParse?: unknown } | null)?.safeParse === 'function'
-    ? undefined
-    : "a Zod schema, made with genkit's z";
 }
 
 /**

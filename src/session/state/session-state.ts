@@ -18,12 +18,12 @@ export type StateSetting = Pick<ScopedStateOptions, 'user' | 'app' | 'missing' |
 /**
  * Sets the options of the session's state. A session that is opened while another one's turn runs shares its `temp:` values.
  *
- * @param reservesPrefixes The custom state refuses new members named like keys of other scopes. Default: `true`.
+ * @param options `reservesPrefixes`: the custom state refuses new members named like keys of other scopes.
  */
 export function configureState<S>(
   session: Session<S>,
   setting: StateSetting,
-  { reservesPrefixes = false }: { reservesPrefixes?: boolean } = {},
+  { reservesPrefixes }: { reservesPrefixes: boolean },
 ): void {
   const running = runningSession();
   const outer = running instanceof Session && !stateCellOf(running).isOver ? running : undefined;
