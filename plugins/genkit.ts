@@ -15,7 +15,6 @@ import type {
   PromptAgentConfig,
   WithStateSchema,
 } from '../src/agent/types.ts';
-import { isInTurn } from '../src/session/state/session-state.ts';
 import type { Session } from '../src/session/session.ts';
 import { guardTemplates } from '../src/session/template-text.ts';
 import type { ScopeRecord } from '../src/store/contract.ts';
@@ -32,7 +31,7 @@ import type { ScopeRecord } from '../src/store/contract.ts';
  */
 export function genkit(options: GenkitBetaOptions = {}): AgentsGenkit {
   const ai = new AgentsGenkit(options);
-  guardTemplates(ai.registry, isInTurn);
+  guardTemplates(ai.registry);
   return ai;
 }
 

@@ -1,5 +1,6 @@
 import type { Registry } from 'genkit/registry';
 import { isPlain } from '../json/fault.ts';
+import { isInTurn } from './state/session-state.ts';
 
 /*
  * Markup for messages and media may come from the template's author, never from a value that the template shows. Genkit's template engine
@@ -116,18 +117,18 @@ function unescapeValue(rendered: unknown): unknown {
 const GUARDED = Symbol.for('genkitx-agents.guarded-templates');
 
 /**
- * Escapes values in the templates of the registry: markup in their input, in the session's state, the context and the history stays text, as
- * long as `isGuarded` returns true at rendering. Markup of the template's author still works, even with values in it.
+ * Escapes values in the templates of the registry: markup in their input, in the session's state, the context and the history stays text
+ * while an agent's turn runs. Markup of the template's author still works, even with values in it.
  * Templates that were rendered before this call are not guarded.
  */
-export function guardTemplates({ dotprompt }: Registry, isGuarded: () => boolean): void {
+export function guardTemplates({ dotprompt }: Registry): void {
   if (GUARDED in dotprompt) return;
   const compile: Dotprompt['compile'] = dotprompt.compile.bind(dotprompt);
   const guarded = async (...[source, ...rest]: Parameters<Dotprompt['compile']>): Promise<Template> => {
     const template = await compile(source, ...rest);
     const inTurn = await compile(withoutOpenMarkup(source), ...rest);
     const render = async (...[data, options]: Parameters<Template>): Promise<Rendered> => {
-      if (!isGuarded()) return template(data, options);
+      if (!isInTurn()) return template(data, options);
       const escapedData = {
         ...data,
         input: escapeValue(data.input),

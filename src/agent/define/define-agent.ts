@@ -4,7 +4,6 @@ import type { z } from 'genkit';
 import { toJsonSchema } from 'genkit/schema';
 import { checkNames, type AllNames } from '../../client/check.ts';
 import { invalidArgument } from '../../errors.ts';
-import { isInTurn } from '../../session/state/session-state.ts';
 import { guardTemplates } from '../../session/template-text.ts';
 import { changesOf, type ScopeRecord } from '../../store/contract.ts';
 import { TurnInputSchema } from '../generate/turn-overrides.ts';
@@ -188,7 +187,7 @@ function register<State, Output>(
   };
   const defined = { agent, fn } as DefinedAgent;
   noteAgent(registry, defined);
-  guardTemplates(registry, isInTurn);
+  guardTemplates(registry);
   if (agent.background.recover) keepRecovering(defined);
   const run = action.run.bind(action);
   const streamBidi = action.streamBidi.bind(action);

@@ -1,6 +1,5 @@
 import type { SessionStore } from 'genkit/beta';
 import type { Registry } from 'genkit/registry';
-import { isInTurn } from '../../session/state/session-state.ts';
 import { guardTemplates } from '../../session/template-text.ts';
 import type { BackgroundOptions, OnConflict, UserIdOf } from '../types.ts';
 
@@ -31,7 +30,7 @@ type WithDefaults = Registry & { [DEFAULTS]?: RuntimeDefaults };
 /** Sets the defaults of all agents that will be defined in the registry. */
 export function attachDefaults(registry: Registry, defaults: RuntimeDefaults): void {
   Object.defineProperty(registry, DEFAULTS, { value: defaults, configurable: true });
-  guardTemplates(registry, isInTurn);
+  guardTemplates(registry);
 }
 
 /** The defaults of the registry or of its nearest parent that has any. */
