@@ -16,30 +16,8 @@ import {
   type CompactionRecord,
 } from './record.ts';
 import { withinTime } from '../../store/parts/within-time.ts';
+import type { CompactionPlan } from './summarize.ts';
 import { transcript, type Summarized, type Summarizer } from './summarizer.ts';
-
-/** When a session is compacted, and how; the options of `summarize` with their defaults filled in. */
-export interface CompactionPlan {
-  /** Compact when no summary covers this many turns. `Infinity`: they are not counted; so in the next two. */
-  readonly everyTurns: number;
-  readonly everyMessages: number;
-  /** Estimated tokens. */
-  readonly everyTokens: number;
-  /** Compact the rest when no turn came for this long, in ms. */
-  readonly idleMs: number;
-  /** The newest turns that no summary covers. */
-  readonly keepTurns: number;
-  /** Turns of the previous summary that the summarizer reads again. */
-  readonly overlapTurns: number;
-  /** The most tokens of a summary; a longer one is cut. */
-  readonly maxTokens: number;
-  /** The most tokens of messages that one call of the summarizer reads. A single turn may have more; its long parts are cut. */
-  readonly maxInputTokens: number;
-  /** A call of the summarizer that takes longer has failed, in ms. */
-  readonly timeoutMs: number;
-  /** The name of the model, for the records. */
-  readonly model: string;
-}
 
 export interface SessionCompactionsOptions {
   readonly sessionId: string;

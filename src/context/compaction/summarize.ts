@@ -10,7 +10,6 @@ import {
   type OptionCheck,
 } from '../../store/check-options.ts';
 import type { History, HistoryStrategy, StrategyTools } from '../types.ts';
-import type { CompactionPlan } from './session-compactions.ts';
 import { modelSummarizer, type GeneratesText, type Summarizer } from './summarizer.ts';
 
 /** Options of {@link summarize}. */
@@ -44,6 +43,12 @@ export interface SummarizeStrategy extends HistoryStrategy {
   /** @internal */
   readonly compaction: Compaction;
 }
+
+/** The options with their defaults filled in. `Infinity` for what is not counted. */
+export type CompactionPlan = Required<Omit<SummarizeOptions, 'model' | 'summarizer'>> & {
+  /** The name of the model, for the records. */
+  readonly model: string;
+};
 
 /** How a window makes summaries. */
 export interface Compaction {
