@@ -1,4 +1,5 @@
 import { unavailable } from '../../errors.ts';
+import { withinTime } from '../../store/parts/within-time.ts';
 import { checkMatches, isPromise } from '../rules/find.ts';
 import type { PrivacyRule, RuleMatch } from '../rules/types.ts';
 import type { RedactingSettings } from './options.ts';
@@ -55,7 +56,7 @@ export async function runRules<T>(
   run: () => Promise<T>,
 ): Promise<T | undefined> {
   try {
-    return await beforeAbort(run, signal);
+    return await withinTime('The rules', undefined, signal, run);
   } catch (error) {
     if (onFailure === 'write') return undefined;
     const failure = error instanceof RuleFailure ? error : undefined;
@@ -67,15 +68,4 @@ export async function runRules<T>(
       failure ? failure.cause : error,
     );
   }
-}
-
-function beforeAbort<T>(run: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason as Error);
-    if (signal.aborted) return stop();
-    signal.addEventListener('abort', stop, { once: true });
-    run()
-      .then(resolve, reject)
-      .finally(() => signal.removeEventListener('abort', stop));
-  });
 }
