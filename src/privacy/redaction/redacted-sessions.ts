@@ -8,7 +8,7 @@ import { isRandomId } from './generated-texts.ts';
 import type { RedactingSettings } from './options.ts';
 import { Redaction, type Path, type RedactionOptions } from './redaction.ts';
 import { Seals, type Seal } from './seals.ts';
-import { openSessionNumbers, removeSessionNumbers, SharedNumbering, type RecordOwner } from './session-numbers.ts';
+import { openSessionNumbers, removeSessionNumbers, sharedNumbers, type RecordOwner } from './session-numbers.ts';
 import type { RedactedSnapshot } from './snapshot-parts.ts';
 
 /** A store that keeps session records. */
@@ -76,7 +76,7 @@ export class RedactedSessions {
       },
       openNumbers: async () => {
         const id = sessionId();
-        if (id === undefined) return SharedNumbering.open(this.secret);
+        if (id === undefined) return sharedNumbers(this.secret);
         return openSessionNumbers(this.store, this.settings.secrets, {
           sessionId: id,
           context,
@@ -88,7 +88,7 @@ export class RedactedSessions {
 
   /** A redaction for data that many sessions share. */
   sharedRedaction(): Redaction {
-    return new Redaction(this.settings, { openNumbers: async () => SharedNumbering.open(this.secret) });
+    return new Redaction(this.settings, { openNumbers: async () => sharedNumbers(this.secret) });
   }
 
   /** Whether each of the ids is random, or was searched without a finding. */

@@ -6,7 +6,7 @@ import { redactValue } from '../../rules/redact-value.ts';
 import type { Numbering } from '../../rules/types.ts';
 import { checkRedacting, type RedactingOptions, type RedactingSettings } from '../options.ts';
 import { runRules } from '../run-rules.ts';
-import { SharedNumbering } from '../session-numbers.ts';
+import { sharedNumbers } from '../session-numbers.ts';
 import { HeldText } from './held-text.ts';
 import { chunksOf, dropPartialInputs, itemsOf, messageNameOf, slotsOf, type StreamItem } from './stream-items.ts';
 
@@ -69,7 +69,7 @@ class RedactedStream<S, O> implements ActionStreamInput<S, O> {
   constructor(input: ActionStreamInput<S, O>, settings: RedactingSettings) {
     this.#input = input;
     this.#settings = settings;
-    this.#numbering = new SharedNumbering(settings.secrets[0]!);
+    this.#numbering = sharedNumbers(settings.secrets[0]!).numbering;
   }
 
   write(chunk: S): Promise<void> {
