@@ -1,9 +1,9 @@
 import { statusOf } from '../../agent/runtime-error.ts';
+import { countEqual } from '../../json/count-same.ts';
 import { listAllSnapshots } from '../../store/list/items-of.ts';
 import type { SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import { isTerminal } from '../../snapshot/status.ts';
 import type { TreeNode } from '../api.ts';
-import { commonLength } from '../read/changes.ts';
 import { nodeOf } from '../read/node.ts';
 import { viewOf } from '../read/snapshot-view.ts';
 import type { ReadSnapshot, Source } from '../source.ts';
@@ -121,6 +121,6 @@ export class SessionWatch {
 
   /** How many first messages of the leaf the page has. */
   #sharedMessages(leaf: ReadSnapshot): number {
-    return commonLength(this.#leaf?.state?.messages ?? [], leaf.state?.messages ?? []);
+    return countEqual(this.#leaf?.state?.messages ?? [], leaf.state?.messages ?? []);
   }
 }

@@ -1,3 +1,5 @@
+import { countEqual } from '../../json/count-same.ts';
+import { isMembers } from '../../json/fault.ts';
 import { applyShared } from '../../json/patch/apply-checked.ts';
 import { diff } from '../../json/patch/diff.ts';
 import { formatPointer, parsePointer } from '../../json/pointer.ts';
@@ -21,7 +23,7 @@ export async function readDiff(source: Source, params: Params): Promise<Snapshot
 /** The messages, values of the custom state and artifacts that differ between two snapshots of any sessions. */
 export function snapshotChanges(from: SessionSnapshot, to: SessionSnapshot): SnapshotChanges {
   const [before, after] = [from.state?.messages ?? [], to.state?.messages ?? []];
-  const same = commonLength(before, after);
+  const same = countEqual(before, after);
   return {
     messages: { same, removed: before.slice(same), added: after.slice(same) },
     custom: valueChanges(from.state?.custom, to.state?.custom),
@@ -46,19 +48,12 @@ export async function readChanges(source: Source, params: Params): Promise<Chang
   }
 }
 
-/** How many messages are the same, from the first on. */
-export function commonLength(one: readonly unknown[], other: readonly unknown[]): number {
-  let length = 0;
-  while (length < one.length && length < other.length && jsonEqual(one[length], other[length])) length++;
-  return length;
-}
-
 /**
  * The changed values by path. For objects these are the changes of their members; for lists the operations of a patch, with positions at
  * the time of each operation.
  */
 function valueChanges(from: unknown, to: unknown, path: readonly string[] = []): ValueChange[] {
-  if (isObject(from) && isObject(to)) {
+  if (isMembers(from) && isMembers(to)) {
     const names = new Set([...Object.keys(from), ...Object.keys(to)]);
     return [...names].flatMap((name) => valueChanges(getMember(from, name), getMember(to, name), [...path, name]));
   }
@@ -75,10 +70,6 @@ function listChanges(from: readonly unknown[], to: readonly unknown[], at: strin
     current = applyShared(current, [operation]);
     return { path: `${at}${path}`, before, after: value };
   });
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function artifactsByName({ state }: SessionSnapshot): object {

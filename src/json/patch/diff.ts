@@ -1,4 +1,5 @@
 import { alignEqual } from './align.ts';
+import { countEqual } from '../count-same.ts';
 import { findFault, isPlain, JsonValueError } from '../fault.ts';
 import { escapeToken } from '../pointer.ts';
 import { jsonBytes, jsonStringBytes } from '../size.ts';
@@ -104,8 +105,7 @@ function objectChange(from: object, to: object, depth: number): Change | undefin
 
 function arrayChange(from: readonly unknown[], to: readonly unknown[], depth: number): Change | undefined {
   const shorter = Math.min(from.length, to.length);
-  let head = 0;
-  while (head < shorter && jsonEqual(from[head], to[head])) head++;
+  const head = countEqual(from, to);
   if (head === from.length && head === to.length) return undefined;
   let tail = 0;
   while (tail < shorter - head && jsonEqual(from[from.length - 1 - tail], to[to.length - 1 - tail])) tail++;

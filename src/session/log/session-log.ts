@@ -1,5 +1,5 @@
 import type { MessageData } from 'genkit/beta';
-import { jsonEqual } from '../../json/value.ts';
+import { countEqual } from '../../json/count-same.ts';
 import { sessionOf, type SessionSnapshot, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import type { SessionStoreOptions, SnapshotStore } from '../../store/contract.ts';
 import { listAllSnapshots } from '../../store/list/items-of.ts';
@@ -86,22 +86,15 @@ async function messagesBefore(
 
 /** The number of messages added after `before`. An agent may have dropped or summarized earlier ones; the last ones then still match. */
 function newMessages(before: readonly MessageData[], messages: readonly MessageData[]): number {
-  let most = commonLength(before, messages);
+  let most = countEqual(before, messages);
   if (most === before.length) return messages.length - most;
   let end = most;
   const latest = before.toReversed();
   for (let at = messages.length; at > 0; at--) {
-    const common = commonLength(latest, messages.slice(0, at).toReversed());
+    const common = countEqual(latest, messages.slice(0, at).toReversed());
     if (common > most) [most, end] = [common, at];
   }
   return messages.length - end;
-}
-
-/** The length of the common prefix. */
-function commonLength(one: readonly MessageData[], other: readonly MessageData[]): number {
-  let length = 0;
-  while (length < one.length && length < other.length && jsonEqual(one[length], other[length])) length++;
-  return length;
 }
 
 function eventsOf(snapshot: SnapshotMetadata, added: readonly MessageData[]): SessionEvent[] {
