@@ -1,4 +1,5 @@
 import { invalidArgument } from '../../errors.ts';
+import { isMembers } from '../../json/fault.ts';
 
 /** The parameters of a request, from its query or its body. */
 export class Params {
@@ -29,9 +30,7 @@ export class Params {
     } catch {
       // Refused below.
     }
-    if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-      throw invalidArgument('The body of a write must be a JSON object.');
-    }
+    if (!isMembers(body)) throw invalidArgument('The body of a write must be a JSON object.');
     return new Params(new Map(Object.entries(body)));
   }
 
@@ -95,9 +94,14 @@ export class Params {
     }
   }
 
-  /** @throws `INVALID_ARGUMENT` unless `confirm` repeats the id. */
-  assertConfirmed(id: string): void {
-    if (this.#values.get('confirm') === id) return;
+  /**
+   * The id of what is to be removed.
+   *
+   * @throws `INVALID_ARGUMENT` when it is missing, or `confirm` does not repeat it.
+   */
+  confirmedId(name: string): string {
+    const id = this.mustText(name);
+    if (this.#values.get('confirm') === id) return id;
     throw invalidArgument('To remove this, pass its id as confirm.');
   }
 }

@@ -6,8 +6,7 @@ import { managerOf, managerScope } from './scope.ts';
 type Done = Record<string, never>;
 
 export async function removeMemory(source: Source, params: Params): Promise<Done> {
-  const id = params.mustText('id');
-  params.assertConfirmed(id);
+  const id = params.confirmedId('id');
   await managerOf(source).remove({ scope: managerScope(source, params), id });
   return {};
 }
@@ -22,8 +21,7 @@ export async function approveText(
 }
 
 export async function discardText(source: Source, params: Params): Promise<Done> {
-  const id = params.mustText('id');
-  params.assertConfirmed(id);
+  const id = params.confirmedId('id');
   await managerOf(source).quarantine.discard({ scope: managerScope(source, params), id });
   return {};
 }
@@ -34,8 +32,7 @@ export async function replayJob(source: Source, params: Params): Promise<Done> {
 }
 
 export async function discardJob(source: Source, params: Params): Promise<Done> {
-  const jobId = params.mustText('jobId');
-  params.assertConfirmed(jobId);
+  const jobId = params.confirmedId('jobId');
   await managerOf(source).jobs.discard(jobId, source.caller);
   return {};
 }

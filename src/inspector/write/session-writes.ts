@@ -10,7 +10,6 @@ export async function abort(source: Source, params: Params): Promise<{ status?: 
 }
 
 export async function deleteSession(source: Source, params: Params): Promise<DeleteResult> {
-  const sessionId = params.mustText('sessionId');
-  params.assertConfirmed(sessionId);
+  const sessionId = params.confirmedId('sessionId');
   return source.having('delete').deleteSession({ ...source.caller, sessionId });
 }
