@@ -124,17 +124,6 @@ function report<State>({ chunks, commits }: TurnSetting<State>, outcome: TurnOut
   }
 }
 
-/** Carries an outcome out of a span that must be marked as failed. It has no stack and no cause. */
-class FailedTurn extends Error {
-  readonly outcome: TurnOutcome;
-
-  constructor(outcome: TurnOutcome, message: string) {
-    super(message);
-    this.name = 'FailedTurn';
-    this.outcome = outcome;
-  }
-}
-
 /** Opens the span of a turn. The span holds the turn's input and the id of its snapshot, and the state only if `traceState` is set. */
 function inTurnSpan<State>(
   { agent, session }: TurnSetting<State>,
@@ -143,6 +132,7 @@ function inTurnSpan<State>(
   run: () => Promise<TurnOutcome>,
 ): Promise<TurnOutcome> {
   const name = `runTurn-${turnIndex + 1}`;
+  let failed: TurnOutcome | undefined;
   const running = runInNewSpan(
     { metadata: { name, input }, labels: { [SPAN_TYPE_ATTR]: 'flowStep' } },
     async (span) => {
@@ -150,14 +140,18 @@ function inTurnSpan<State>(
       const { status } = outcome;
       const snapshotId = status === 'aborted' ? undefined : outcome.snapshotId;
       if (snapshotId !== undefined) setCustomMetadataAttribute('agent:snapshotId', snapshotId);
-      if (status === 'failed') throw new FailedTurn(outcome, `${outcome.error.status}: ${outcome.error.message}`);
+      if (status === 'failed') {
+        failed = outcome;
+        // Marks the span as failed. Without the cause, which may quote data of the session.
+        throw new Error(`${outcome.error.status}: ${outcome.error.message}`);
+      }
       const finishReason = status === 'aborted' ? status : outcome.finishReason;
       span.output = JSON.stringify({ finishReason, ...(agent.traceState && { state: session.getState() }) });
       return outcome;
     },
   );
   return running.catch((error: unknown) => {
-    if (error instanceof FailedTurn) return error.outcome;
+    if (failed) return failed;
     throw error;
   });
 }
