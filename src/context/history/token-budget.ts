@@ -1,4 +1,5 @@
 import { checkOptions, isWhole } from '../../store/check-options.ts';
+import { tokensOf } from '../turns.ts';
 import type { HistoryStrategy } from '../types.ts';
 import { cutToBudget } from './cut-to-budget.ts';
 
@@ -24,7 +25,7 @@ export function tokenBudget(tokens: number, options: TokenBudgetOptions = {}): H
   const { step = Math.max(1, Math.floor(tokens / 2)) } = options;
   return (history, { turnsOf, countTokens }) => {
     const turns = turnsOf(history.items);
-    const sizes = turns.map((turn) => turn.reduce((sum, { message }) => sum + countTokens(message), 0));
+    const sizes = turns.map((turn) => tokensOf(turn, countTokens));
     const first = cutToBudget(sizes, tokens, step);
     return first === 0 ? history : { ...history, items: turns.slice(first).flat() };
   };

@@ -1,11 +1,12 @@
 import type { GenerateRequest, MessageData } from 'genkit';
 import { ContextOverflowError } from '../../errors.ts';
 import type { TokenCounter } from '../tokens/counter.ts';
-import { turnsOf } from '../turns.ts';
+import { tokensOf, turnsOf } from '../turns.ts';
 import type {
   ContextItem,
   ContextReport,
   FlexibleSection,
+  HistoryItem,
   HistoryStrategy,
   Section,
   SectionReport,
@@ -92,7 +93,7 @@ export function assemble(assembly: Assembly): Assembled {
   const isWaiting = new Set(waiting.items);
 
   const summary = assembly.summaryBefore(turnStart);
-  const { facts, omittedFacts } = factsThatFit(assembly, earlier, { room, countTokens, countText });
+  const { facts, omittedFacts } = factsThatFit(assembly, all, { room, countTokens, countText });
   const tools = { countTokens, turnsOf, ...(summary && { summary }), ...(facts && { sessionMemories: facts }) };
   const others = isWaiting.size === 0 ? all : all.filter((item) => !isWaiting.has(item));
   const history = new HistorySection(earlier, others, assembly.strategies, tools);
@@ -171,7 +172,7 @@ export function assemble(assembly: Assembly): Assembled {
 /** The newest facts that leave the kept turns their room, and take no more than their share of the window. */
 function factsThatFit(
   { facts, strategies, limits, maxTokens }: Assembly,
-  earlier: readonly MessageData[],
+  earlier: readonly HistoryItem[],
   {
     room,
     countTokens,
@@ -180,9 +181,9 @@ function factsThatFit(
 ): { facts?: Summary | undefined; omittedFacts: Omissions } {
   const omittedFacts = new Omissions();
   if (!facts || facts.to > earlier.length) return { omittedFacts };
-  const turns = turnsOf(earlier.map((message, position) => ({ position, message })));
+  const turns = turnsOf(earlier);
   const kept = turns.slice(Math.max(0, turns.length - (keptTurnsOf(strategies) ?? 0))).flat();
-  const left = kept.reduce((rest, { message }) => rest - countTokens(message), room);
+  const left = room - tokensOf(kept, countTokens);
   const most = Math.min(left, limits.summary?.maxTokens ?? Math.floor(maxTokens / 4));
   const { newest, omitted } = newestFacts(facts, Math.max(0, most - FRAME_TOKENS), countText);
   omittedFacts.add(omitted, 'window');

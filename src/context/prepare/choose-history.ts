@@ -2,7 +2,7 @@ import type { MessageData } from 'genkit';
 import { cutToBudget, stepFor } from '../history/cut-to-budget.ts';
 import { keptTurnsOf } from '../history/session-memories.ts';
 import { isInterrupted } from '../../session/tool-requests.ts';
-import { turnsOf } from '../turns.ts';
+import { tokensOf, turnsOf } from '../turns.ts';
 import type { HistoryItem, HistoryStrategy, MessageRange, OmissionReason, StrategyTools, Summary } from '../types.ts';
 import { applyStrategies } from './run-strategies.ts';
 import { completed } from './repair.ts';
@@ -62,7 +62,7 @@ export class HistorySection implements Flexible {
   shrink(tokens: number, reason: OmissionReason): void {
     const before = this.#items.length;
     const turns = turnsOf(this.#items);
-    const sizes = turns.map((turn) => turn.reduce((sum, { message }) => sum + this.#tools.countTokens(message), 0));
+    const sizes = turns.map((turn) => tokensOf(turn, this.#tools.countTokens));
     this.#items = turns.slice(cutToBudget(sizes, tokens, stepFor(tokens), this.#keep)).flat();
     this.#omissions.add(before - this.#items.length, reason);
     this.#tokens = this.#count();
@@ -73,7 +73,7 @@ export class HistorySection implements Flexible {
   }
 
   #count(): number {
-    return this.#items.reduce((sum, { message }) => sum + this.#tools.countTokens(message), 0);
+    return tokensOf(this.#items, this.#tools.countTokens);
   }
 }
 
