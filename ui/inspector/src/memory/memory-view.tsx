@@ -27,16 +27,14 @@ export function MemoryView() {
   const { data, error, again } = useRead('memory/scopes', { tenant, limit: SCOPES, cursor });
   const wanted = place.query['scope'];
   const scopes = data?.items ?? [];
-  const chosen = useMemo(() => (wanted ? scopeFrom(wanted) : undefined), [wanted]);
-  const scope = chosen ?? scopes[0];
+  const chosen = useMemo(() => scopeFrom(wanted), [wanted]);
   const tab = place.query['tab'] ?? 'memories';
   const isOfAll = tab === 'dead' && !chosen;
   // Changes when a memory was removed, so that the list is read again.
   const [round, setRound] = useState(0);
-  const [known, setKnown] = useState<MemoryScopeId>();
-  const key = JSON.stringify(scope);
-  // The scope stays the same object while the list of scopes is read again.
-  if (scope && JSON.stringify(known) !== key) setKnown(scope);
+  const key = JSON.stringify(chosen ?? scopes[0]);
+  // The same object while the list of scopes is read again.
+  const scope = useMemo(() => scopeFrom(key), [key]);
   const choose = useCallback((value: string) => set({ scope: value, id: '', asOf: '', query: '' }), [set]);
 
   if (error) return <Failure facts={error} onRetry={again} />;
@@ -69,15 +67,15 @@ export function MemoryView() {
         </p>
         <TabList tabs={TABS} current={tab} onChoose={(id) => set({ tab: id, id: '' })} />
         <div className="memory-panel" role="tabpanel" id="panel" aria-labelledby={`tab-${tab}`}>
-          {known && tab === 'memories' && <Memories key={`${key} ${round}`} scope={known} />}
-          {known && tab === 'quarantine' && <Quarantine key={key} scope={known} />}
+          {tab === 'memories' && <Memories key={`${key} ${round}`} scope={scope} />}
+          {tab === 'quarantine' && <Quarantine key={key} scope={scope} />}
           {tab === 'dead' && <DeadLetters key={wanted} scope={chosen} />}
         </div>
       </section>
-      {known && tab === 'memories' && (
+      {tab === 'memories' && (
         <MemoryDetail
           key={`${key} ${place.query['id']}`}
-          scope={known}
+          scope={scope}
           onRemoved={() => {
             set({ id: '' });
             setRound(round + 1);
@@ -88,9 +86,9 @@ export function MemoryView() {
   );
 }
 
-function scopeFrom(text: string): MemoryScopeId | undefined {
+function scopeFrom(text: string | undefined): MemoryScopeId | undefined {
   try {
-    return JSON.parse(text) as MemoryScopeId;
+    return JSON.parse(text ?? '') as MemoryScopeId;
   } catch {
     return undefined;
   }

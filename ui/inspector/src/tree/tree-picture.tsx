@@ -78,22 +78,10 @@ export function TreePicture({ layout, selected, compared, onSelect, onKeyDown }:
       }),
     [boxes, isNear, ancestors, selected, compared],
   );
-  const linesPath = useMemo(
-    () =>
-      lines
-        .filter((placed) => !ancestors.has(placed))
-        .map(lineTo)
-        .join(''),
-    [lines, ancestors],
-  );
-  const wayPath = useMemo(
-    () =>
-      lines
-        .filter((placed) => ancestors.has(placed))
-        .map(lineTo)
-        .join(''),
-    [lines, ancestors],
-  );
+  const [linesPath, wayPath] = useMemo(() => {
+    const pathOf = (placed: readonly PlacedNode[]) => placed.map(lineTo).join('');
+    return [pathOf(lines.filter((one) => !ancestors.has(one))), pathOf(lines.filter((one) => ancestors.has(one)))];
+  }, [lines, ancestors]);
   const marks = useMemo(() => (isNear ? [] : [...marksOf(boxes, zoom)]), [boxes, isNear, zoom]);
 
   const keys = useRef<HTMLDivElement>(null);

@@ -24,7 +24,7 @@ export function useTree(sessionId: string, tenant: string | undefined): Tree {
   const [error, setError] = useState<InspectorError>();
   const [round, setRound] = useState(0);
   const [latest, setLatest] = useState<SnapshotView>();
-  const [followed, follow] = useState<SnapshotView | null>();
+  const [followed, setFollowed] = useState<SnapshotView | null>();
 
   useEffect(() => {
     const stop = new AbortController();
@@ -81,7 +81,7 @@ export function useTree(sessionId: string, tenant: string | undefined): Tree {
   }, [sessionId, tenant, isListening, isFollowing]);
 
   const again = useCallback(() => setRound((count) => count + 1), []);
-  return { layout, isLoading, isGone, error, again, latest, follow: useCallback((leaf) => follow(leaf), []) };
+  return { layout, isLoading, isGone, error, again, latest, follow: setFollowed };
 }
 
 /** The most snapshots that the server checks besides the leaf. */
