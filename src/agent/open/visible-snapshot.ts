@@ -1,11 +1,8 @@
 import type { ActionContext } from 'genkit';
 import type { SessionSnapshot } from 'genkit/beta';
-import { logOf } from '../../session/log/session-log.ts';
+import { logOf, ownedByOf } from '../../session/log/session-log.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 import { callerOf } from './agent-scopes.ts';
-
-/** A snapshot with the name of the agent that hides it from others. */
-export type OwnedSnapshot<State> = SessionSnapshot<State> & { ownedBy?: string };
 
 /** Fields that the runtime writes into snapshots for its own use. */
 const INTERNAL_FIELDS = new Set(['backgroundRun', 'resumption', 'ownedBy', 'sessionLog', 'waitingSince']);
@@ -24,7 +21,7 @@ export function isHidden<State>(
   context: ActionContext | undefined,
 ): boolean {
   if (!snapshot) return false;
-  const { ownedBy = agent.name } = snapshot as OwnedSnapshot<State>;
+  const { ownedBy = agent.name } = ownedByOf(snapshot);
   if (ownedBy !== agent.name) return true;
   const { owner } = logOf(snapshot);
   return owner !== undefined && !agent.isForAllUsers && callerOf(agent, context).userId !== owner.userId;

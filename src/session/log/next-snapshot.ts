@@ -30,14 +30,14 @@ export function snapshotOf(
   },
 ): SessionSnapshotInput {
   const { snapshotId, createdAt, draft, end, event } = next;
-  const { sessionId } = query;
+  const { sessionId, appName, userId } = query;
   const base = end?.base;
   const before = base?.state?.messages ?? [];
   const message = event && toMessage(event);
   const messages = message ? [...before, message] : before;
   const { content: _content, ...record } = event ?? {};
   const sessionLog: SnapshotLog = {
-    owner: checkOwner(query),
+    owner: { appName, userId },
     messages: { count: messages.length, kept: before.length, added: messages.length - before.length },
     ...(event && { event: record as SessionEvent }),
   };
