@@ -1,14 +1,14 @@
 import type { SessionStore } from 'genkit/beta';
 import type { GenkitPlugin } from 'genkit/plugin';
 import type { Registry } from 'genkit/registry';
-import { isStore } from '../src/agent/define/options.ts';
+import { RUNTIME_OPTIONS } from '../src/agent/define/options.ts';
 import { attachDefaults, type RuntimeDefaults } from '../src/agent/define/runtime-defaults.ts';
 import { registerSessionActions } from '../src/agent/define/session-actions.ts';
 import type { Inspector } from '../src/inspector/inspector.ts';
 import type { InspectorOptions } from '../src/inspector/options.ts';
 import { failedPrecondition, invalidArgument } from '../src/errors.ts';
 import { mountOn } from '../src/server/mounted.ts';
-import { checkOptions, isFunction, isObject, isOneOf, isString, isWhole } from '../src/store/check-options.ts';
+import { checkOptions, isObject } from '../src/store/check-options.ts';
 
 /** Options of {@link agentRuntime}: defaults of the agents, and the inspector. */
 export interface AgentRuntimeOptions extends RuntimeDefaults {
@@ -40,15 +40,7 @@ const NAME = 'genkitx-agents';
  * const ai = genkit({ plugins: [agentRuntime({ store: new FileSessionStore('./.genkit/snapshots') })] });
  */
 export function agentRuntime(defaults: AgentRuntimeOptions = {}): GenkitPlugin {
-  checkOptions('agentRuntime', defaults, {
-    store: isStore,
-    background: isObject,
-    onConflict: isOneOf('reject', 'queue', 'branch'),
-    storeTimeoutMs: isWhole(1),
-    appName: isString,
-    userId: isFunction,
-    inspector: isObject,
-  });
+  checkOptions('agentRuntime', defaults, { ...RUNTIME_OPTIONS, inspector: isObject });
   const { inspector, ...runtime } = defaults;
   const { store } = runtime;
   if (inspector) assertMountable(inspector, store);

@@ -13,10 +13,11 @@ import {
   type OptionCheck,
 } from '../../store/check-options.ts';
 import { isWindow } from '../generate/turn-window.ts';
+import type { RuntimeDefaults } from './runtime-defaults.ts';
 import type { AgentConfig, AgentStateOptions, CustomAgentConfig, PromptAgentConfig } from '../types.ts';
 
 /** Accepts any object with the two methods that every store has. */
-export const isStore: OptionCheck = (value) => {
+const isStore: OptionCheck = (value) => {
   const { getSnapshot, saveSnapshot } = (value ?? {}) as { [name: string]: unknown };
   const isOne = typeof getSnapshot === 'function' && typeof saveSnapshot === 'function';
   return isOne ? undefined : 'a session store, with getSnapshot and saveSnapshot';
@@ -50,22 +51,27 @@ const isContextWindow: OptionCheck = (value) => (isWindow(value) ? undefined : '
 const isMemory: OptionCheck = (value) =>
   typeof (value as { openTurn?: unknown } | null)?.openTurn === 'function' ? undefined : 'made by memory.attach';
 
+/** Options of each agent that also have a default for all agents. */
+export const RUNTIME_OPTIONS: Record<keyof RuntimeDefaults, OptionCheck> = {
+  store: isStore,
+  background: isObject,
+  onConflict: isOneOf('reject', 'queue', 'branch'),
+  storeTimeoutMs: isTimerMs(1),
+  appName: isString,
+  userId: isFunction,
+};
+
 /** Options without a check here are checked when the agent is defined. */
 const STATE_OPTIONS: Record<keyof AgentStateOptions, OptionCheck> = {
+  ...RUNTIME_OPTIONS,
   stateSchema: isSchema,
-  store: isStore,
   state: isOneOf('client'),
   clientTransform: isTransform,
   onAbort: isOneOf('discard', 'keep'),
-  onConflict: isOneOf('reject', 'queue', 'branch'),
-  storeTimeoutMs: isTimerMs(1),
-  background: isObject,
   signState: isAny,
   clientResources: isBoolean,
   shareSessions: isBoolean,
   traceState: isBoolean,
-  appName: isString,
-  userId: isFunction,
   scopes: isScopes,
   limits: isObject,
   outputKey: isString,

@@ -72,6 +72,8 @@ describe('agentRuntime', () => {
     ],
     [{ store: {} }, 'agentRuntime: store must be a session store'],
     [{ store: null }, 'agentRuntime: store must be a session store'],
+    // More than a timer can hold: each call of the store would time out at once.
+    [{ storeTimeoutMs: 2 ** 31 }, 'agentRuntime: storeTimeoutMs must be a whole number from 1 to'],
   ])('refuses options that it does not know or cannot use: %o', (options, sentence) => {
     expect(() => agentRuntime(options as never)).toThrow(sentence);
   });
