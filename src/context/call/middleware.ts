@@ -6,7 +6,7 @@ import { noteRunningWindow, type RunningWindow } from '../../session/running-win
 import { CURRENT_SESSION, type Session } from '../../session/session.ts';
 import { noteContext } from '../../session/usage.ts';
 import { checkOptions, isRecordStore, isText } from '../../store/check-options.ts';
-import type { ContextWindow, WindowMiddlewareOptions } from '../types.ts';
+import type { ContextWindow, WindowMiddlewareOptions, WindowScope } from '../types.ts';
 import { WindowTurn, type WindowSetting } from './window-turn.ts';
 
 /** A window and its conversation. It is passed as the middleware's configuration, with private members so that a trace shows none. */
@@ -42,7 +42,7 @@ class MiddlewareConfig {
     return session?.sessionId === this.#options.sessionId ? session : undefined;
   }
 
-  open(registry: WindowTurnScope['registry']): WindowTurn {
+  open(registry: WindowScope['registry']): WindowTurn {
     return new WindowTurn(this.#setting, { ...this.#options, registry, context: getContext() });
   }
 }
@@ -51,8 +51,6 @@ class MiddlewareConfig {
 function withoutSnapshot(turn: WindowTurn): RunningWindow {
   return { afterTurn: ({ messages, isForced }) => turn.afterTurn({ messages, isForced }) };
 }
-
-type WindowTurnScope = ConstructorParameters<typeof WindowTurn>[1];
 
 /** One middleware for all windows: a new name for each would slow down Genkit's registry. */
 const define = generateMiddleware({ name: 'genkitx-agents-context' }, ({ config, ai }) => {
