@@ -2,10 +2,10 @@ import { AgentAbortRequestSchema, AgentAbortResponseSchema, GetSnapshotRequestSc
 import { SessionSnapshotSchema } from '@genkit-ai/ai/session';
 import { defineAction, type ActionContext } from '@genkit-ai/core';
 import { z } from 'genkit';
-import { notFound, quote } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import type { SnapshotStatus } from '../../snapshot/snapshot.ts';
 import { mustHaveStore, type AgentDefinition } from '../agent-definition.ts';
+import { lookupNotFound } from '../open/damaged-session.ts';
 import { isHidden } from '../open/visible-snapshot.ts';
 import { abortIn } from '../save/abort-snapshot.ts';
 import { waitForSnapshot } from '../open/wait-for-snapshot.ts';
@@ -55,10 +55,7 @@ export function registerSnapshotActions<State>(
     async (lookup, { context, abortSignal }) => {
       const snapshot = await waitForSnapshot(agent, { ...lookup, context }, abortSignal);
       if (snapshot) return snapshot;
-      const what = lookup.snapshotId
-        ? `snapshot ${quote(lookup.snapshotId)}`
-        : `session ${quote(lookup.sessionId ?? '')}`;
-      throw notFound(`Agent '${name}' has no ${what}.`);
+      throw lookupNotFound(agent, lookup);
     },
   );
   const abortAgentAction = defineAction(
