@@ -3,6 +3,7 @@ import type { AgentInit, SessionSnapshot } from 'genkit/beta';
 import { addressTo, AgentInitError, failedPrecondition, invalidArgument, notFound, quote } from '../../errors.ts';
 import { parsePointer } from '../../json/pointer.ts';
 import { copyJson, JsonValueError } from '../../json/value.ts';
+import { lastCompleted } from '../../session/log/last-completed.ts';
 import { logOf } from '../../session/log/session-log.ts';
 import type { SessionOwner } from '../../session/owner.ts';
 import { adoptState, Session } from '../../session/session.ts';
@@ -192,29 +193,17 @@ export async function findLastCompleted<State>(
   sessionId: string,
   context: ActionContext | undefined,
 ): Promise<Found<State>> {
-  const seen = new Set<string>();
   const leaf = await readOrExplain(agent, { sessionId, context, frozen: true });
   assertVisible(agent, leaf, sessionId, context);
-  let snapshot = leaf;
-  while (snapshot && snapshot.status !== 'completed') {
-    const { parentId }: SessionSnapshot<State> = snapshot;
-    if (parentId === undefined) return { leaf };
-    if (seen.has(parentId)) {
-      throw failedPrecondition(
-        `The snapshots of session ${quote(sessionId)} form a cycle of parents (at ${quote(parentId)}). ` +
-          `Resume it by a snapshotId.`,
-      );
-    }
-    seen.add(parentId);
-    snapshot = await readOrExplain(agent, { snapshotId: parentId, context, frozen: true }, sessionId);
-    assertVisible(agent, snapshot, sessionId, context);
-    if (!snapshot) {
-      throw failedPrecondition(
-        `Session ${quote(sessionId)} has no completed snapshot left to continue from: ${quote(parentId)} no longer exists. ` +
-          `Start a new session.`,
-      );
-    }
-  }
+  const snapshot = await lastCompleted(leaf, sessionId, async (snapshotId) => {
+    const parent = await readOrExplain(agent, { snapshotId, context, frozen: true }, sessionId);
+    assertVisible(agent, parent, sessionId, context);
+    if (parent) return parent;
+    throw failedPrecondition(
+      `Session ${quote(sessionId)} has no completed snapshot left to continue from: ${quote(snapshotId)} no longer exists. ` +
+        `Start a new session.`,
+    );
+  });
   return { snapshot, leaf };
 }
 

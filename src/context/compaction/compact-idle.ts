@@ -4,6 +4,7 @@ import { invalidArgument, logWarning, quote } from '../../errors.ts';
 import { isTerminal } from '../../snapshot/status.ts';
 import type { PageOptions, SessionSummary } from '../../store/contract.ts';
 import { checkOptions, isFunction, isObject, isWhole } from '../../store/check-options.ts';
+import { lastCompleted } from '../../session/log/last-completed.ts';
 import { itemsOf } from '../../store/list/items-of.ts';
 import type { ContextWindow, WindowedAgent } from '../types.ts';
 import { parseChain } from './record.ts';
@@ -119,12 +120,12 @@ async function compactOne(
   const of = { sessionId, ...(context && { context }) };
   const [record] = await readChainRecord({ records: store, sessionId, context });
   if (parseChain(record?.value).records.some((summary) => summary.leafId === leafId)) return false;
-  let last = await store.getSnapshot({ ...of, frozen: true });
-  // A turn that failed or was aborted is skipped: the session continues from the snapshot before it.
-  while (last && isTerminal(last.status) && last.status !== 'completed' && last.parentId !== undefined) {
-    last = await store.getSnapshot({ snapshotId: last.parentId, ...(context && { context }), frozen: true });
-  }
+  const leaf = await store.getSnapshot({ ...of, frozen: true });
+  if (!leaf || !isTerminal(leaf.status)) return false;
+  const last = await lastCompleted(leaf, sessionId, (snapshotId) =>
+    store.getSnapshot({ snapshotId, ...(context && { context }), frozen: true }),
+  );
   const messages = last?.state?.messages;
-  if (last?.status !== 'completed' || !messages) return false;
+  if (!last || !messages) return false;
   return window.compactSession({ registry, records: store, ...of }, { snapshotId: last.snapshotId, messages });
 }

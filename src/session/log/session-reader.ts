@@ -10,6 +10,7 @@ import {
   type SessionSummary,
   type SnapshotStore,
 } from '../../store/contract.ts';
+import { lastCompleted } from './last-completed.ts';
 import type { SessionEvent } from './session-event.ts';
 import { eventsBackwards, lineOf, logOf, timeOf, wholeLineOf } from './session-log.ts';
 import type { SessionOwner } from '../owner.ts';
@@ -44,14 +45,7 @@ export class SessionReader {
     assertId(sessionId, 'sessionId');
     const leaf = await this.#store.getSnapshot({ sessionId, context, frozen: true });
     if (!leaf || !(await this.isOwn(owner, { leaf, sessionId, context }))) return undefined;
-    const seen = new Set<string>();
-    let base: SessionSnapshot | undefined = leaf;
-    while (base && base.status !== 'completed') {
-      const { parentId, snapshotId }: SessionSnapshot = base;
-      seen.add(snapshotId);
-      if (parentId !== undefined && seen.has(parentId)) throw parentCycle(sessionId);
-      base = parentId === undefined ? undefined : await this.#mustGet(parentId, sessionId, context);
-    }
+    const base = await lastCompleted(leaf, sessionId, (id) => this.#mustGet(id, sessionId, context));
     return { leaf, ...(base && { base }) };
   }
 
@@ -146,11 +140,6 @@ export class SessionReader {
       `Snapshot ${quote(snapshotId)} of session ${quote(sessionId)} no longer exists, so the snapshots before it can't be read.`,
     );
   }
-}
-
-/** Only foreign data can contain a cycle. */
-function parentCycle(sessionId: string): Error {
-  return failedPrecondition(`The snapshots of session ${quote(sessionId)} form a cycle of parents.`);
 }
 
 function messagesOf(snapshot: SessionSnapshot): readonly MessageData[] {
