@@ -1,8 +1,6 @@
 import type { MessageData } from 'genkit/beta';
 import { countEqual } from '../../json/count-same.ts';
 import { sessionOf, type SessionSnapshot, type SnapshotMetadata } from '../../snapshot/snapshot.ts';
-import type { SessionStoreOptions, SnapshotStore } from '../../store/contract.ts';
-import { listAllSnapshots } from '../../store/list/items-of.ts';
 import type { SessionOwner } from '../owner.ts';
 import { contentOf, eventOfMessage, type EventRecord, type SessionEvent } from './session-event.ts';
 
@@ -137,34 +135,17 @@ async function* withNext<T>(items: AsyncIterable<T>): AsyncGenerator<[item: T, n
   if (item !== undefined) yield [item, undefined];
 }
 
-/** A snapshot and its ancestors in its session, each read on demand. */
-export async function* lineOf(
-  store: SnapshotStore,
-  last: SnapshotMetadata,
-  options: SessionStoreOptions,
-): AsyncGenerator<SnapshotMetadata> {
+/** Reads an ancestor, when the line has come to it. */
+export type ReadAncestor = (snapshotId: string) => Promise<SnapshotMetadata | undefined> | SnapshotMetadata | undefined;
+
+/** A snapshot and its ancestors in its session. */
+export async function* lineOf(last: SnapshotMetadata, read: ReadAncestor): AsyncGenerator<SnapshotMetadata> {
   const seen = new Set<string>();
   let next: SnapshotMetadata | undefined = last;
   while (next && sessionOf(next) === sessionOf(last) && !seen.has(next.snapshotId)) {
     yield next;
     seen.add(next.snapshotId);
     const { parentId }: SnapshotMetadata = next;
-    next = parentId === undefined ? undefined : await store.getSnapshotMetadata({ ...options, snapshotId: parentId });
-  }
-}
-
-/** Same as {@link lineOf}, but reads the whole session at once, for callers that need all of it. */
-export async function* wholeLineOf(
-  store: SnapshotStore,
-  last: SnapshotMetadata,
-  options: SessionStoreOptions & { sessionId: string },
-): AsyncGenerator<SnapshotMetadata> {
-  const listed = await listAllSnapshots(store, options);
-  const all = new Map(listed.map((snapshot) => [snapshot.snapshotId, snapshot]));
-  let next: SnapshotMetadata | undefined = last;
-  while (next) {
-    yield next;
-    all.delete(next.snapshotId);
-    next = next.parentId === undefined ? undefined : all.get(next.parentId);
+    next = parentId === undefined ? undefined : await read(parentId);
   }
 }

@@ -10,9 +10,10 @@ import {
   type SessionSummary,
   type SnapshotStore,
 } from '../../store/contract.ts';
+import { listAllSnapshots } from '../../store/list/items-of.ts';
 import { lastCompleted } from './last-completed.ts';
 import type { SessionEvent } from './session-event.ts';
-import { eventsBackwards, lineOf, logOf, timeOf, wholeLineOf } from './session-log.ts';
+import { eventsBackwards, lineOf, logOf, timeOf, type ReadAncestor } from './session-log.ts';
 import type { SessionOwner } from '../owner.ts';
 import { mergedState } from '../state/state-draft.ts';
 import type { SessionContent, SessionQuery } from './stored-session.ts';
@@ -97,7 +98,7 @@ export class SessionReader {
     const last =
       lastId === undefined ? undefined : await this.#store.getSnapshotMetadata({ snapshotId: lastId, context });
     if (!last) return false;
-    for await (const snapshot of lineOf(this.#store, last, { context })) {
+    for await (const snapshot of lineOf(last, this.#oneByOne(context))) {
       if (snapshot.snapshotId === snapshotId) return true;
     }
     return false;
@@ -111,15 +112,23 @@ export class SessionReader {
       const { snapshotId } = snapshot;
       return messagesOf(snapshotId === base.snapshotId ? base : await this.#mustGet(snapshotId, sessionId, context));
     };
-    const line =
-      numRecentEvents === Infinity
-        ? wholeLineOf(this.#store, base, { sessionId, context })
-        : lineOf(this.#store, base, { context });
-    for await (const event of eventsBackwards(line, read)) {
+    const ancestor = numRecentEvents === Infinity ? await this.#allOf(sessionId, context) : this.#oneByOne(context);
+    for await (const event of eventsBackwards(lineOf(base, ancestor), read)) {
       if (event.timestamp >= afterTimestamp) events.push(event);
       if (events.length === numRecentEvents) break;
     }
     return events.toReversed();
+  }
+
+  #oneByOne(context: Context): ReadAncestor {
+    return (snapshotId) => this.#store.getSnapshotMetadata({ snapshotId, context });
+  }
+
+  /** Lists the session at once, for a caller that needs the whole line. */
+  async #allOf(sessionId: string, context: Context): Promise<ReadAncestor> {
+    const listed = await listAllSnapshots(this.#store, { sessionId, context });
+    const all = new Map(listed.map((snapshot) => [snapshot.snapshotId, snapshot]));
+    return (snapshotId) => all.get(snapshotId);
   }
 
   /** The session's current shared records. */
