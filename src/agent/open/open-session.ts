@@ -1,6 +1,6 @@
 import { GenkitError, type ActionContext } from 'genkit';
 import type { AgentInit, SessionSnapshot } from 'genkit/beta';
-import { addressTo, AgentInitError, failedPrecondition, invalidArgument, notFound, quote } from '../../errors.ts';
+import { addressTo, AgentInitError, failedPrecondition, invalidArgument, quote } from '../../errors.ts';
 import { parsePointer } from '../../json/pointer.ts';
 import { copyJson, JsonValueError } from '../../json/value.ts';
 import { lastCompleted } from '../../session/log/last-completed.ts';
@@ -154,8 +154,9 @@ async function findSnapshot<State>(
   if (snapshotId !== undefined) {
     assertId(snapshotId, 'snapshotId');
     const found = await readOrExplain(agent, { snapshotId, context, frozen: true }, sessionId);
-    const snapshot = mustBeResumable(isHidden(agent, found, context) ? undefined : found, snapshotId, sessionId);
-    return { snapshot, leaf: snapshot };
+    if (!found || isHidden(agent, found, context)) throw lookupNotFound(agent, { snapshotId });
+    assertResumable(found, sessionId);
+    return { snapshot: found, leaf: found };
   }
   return sessionId === undefined ? {} : findLastCompleted(agent, sessionId, context);
 }
@@ -166,12 +167,8 @@ interface Found<State> {
   readonly leaf?: SessionSnapshot<State>;
 }
 
-function mustBeResumable<State>(
-  snapshot: SessionSnapshot<State> | undefined,
-  snapshotId: string,
-  sessionId: string | undefined,
-): SessionSnapshot<State> {
-  if (!snapshot) throw notFound(`Snapshot ${quote(snapshotId)} was not found.`);
+function assertResumable<State>(snapshot: SessionSnapshot<State>, sessionId: string | undefined): void {
+  const { snapshotId } = snapshot;
   if (sessionId !== undefined && sessionOf(snapshot) !== sessionId) {
     throw new AgentInitError({
       status: 'INVALID_ARGUMENT',
@@ -184,7 +181,6 @@ function mustBeResumable<State>(
         `snapshots can. By its sessionId the session continues from its last completed turn.`,
     );
   }
-  return snapshot;
 }
 
 /** The session's latest leaf, or its nearest completed ancestor; `undefined` when no turn of the session ever completed. */
