@@ -15,7 +15,10 @@ export async function mustGetSnapshot({ store, caller }: OpenStore, snapshotId: 
 /** The latest leaf. @throws Problem when there is no such session. */
 export async function mustGetSession({ store, caller }: OpenStore, sessionId: string): Promise<SessionSnapshot> {
   const snapshot = await store.getSnapshot({ ...caller, sessionId, frozen: true });
-  if (!snapshot)
-    throw new Problem(`The store has no session '${sessionId}'. 'sessions list' shows the sessions of the store.`);
+  if (!snapshot) throw noSuchSession(sessionId);
   return snapshot;
+}
+
+export function noSuchSession(sessionId: string): Problem {
+  return new Problem(`The store has no session '${sessionId}'. 'sessions list' shows the sessions of the store.`);
 }

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import type { SnapshotMetadata } from 'genkitx-agents';
-import { Problem } from '../../failures.ts';
 import type { Io } from '../../io.ts';
 import { lastPrompt } from '../../output/conversation.ts';
 import { count, oneLine, safe, time } from '../../output/text.ts';
 import { treeLines } from '../../output/tree.ts';
 import { itemsOf, printJson, storeCommand, withStore, type StoreFlags } from '../with-store.ts';
+import { noSuchSession } from './find.ts';
 
 interface TreeFlags extends StoreFlags {
   readonly messages?: boolean;
@@ -22,10 +22,7 @@ export function addTree(parent: Command, io: Io): void {
           snapshots.push(one);
           if (flags.json) await printJson(io, one);
         }
-        if (snapshots.length === 0)
-          throw new Problem(
-            `The store has no session '${sessionId}'. 'sessions list' shows the sessions of the store.`,
-          );
+        if (snapshots.length === 0) throw noSuchSession(sessionId);
         if (flags.json) return;
         const texts = new Map<string, string>();
         for (const [i, { snapshotId }] of flags.messages ? snapshots.entries() : []) {
