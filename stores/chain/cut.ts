@@ -74,7 +74,14 @@ export interface ShardNames {
   has(name: string): boolean;
 }
 
-/** SHA-256 of the text, in hex. */
+/** Options of {@link cut}. */
+export interface CutOptions {
+  /** The lengths of new runs. Known runs are reused whatever their length. Default: 32 to 128 KB. */
+  readonly runs?: RunLengths;
+  /** Default: shards are named by the SHA-256 of their texts, in hex. */
+  readonly names?: ShardNames | undefined;
+}
+
 const PLAIN_NAMES: ShardNames = { of: shardName, has: () => true };
 
 const USUAL_RUNS: RunLengths = { shortest: 32 * 1024, longest: 128 * 1024, distance: 32 * 1024 };
@@ -87,10 +94,12 @@ const USUAL_RUNS: RunLengths = { shortest: 32 * 1024, longest: 128 * 1024, dista
  *
  * @param state An immutable JSON value.
  * @param known The memory of an earlier cut of a state that shares structure with this one.
- * @param runs The lengths of new runs. Known runs are reused whatever their length.
- * @param names How shards are named. Default: by the SHA-256 of their texts.
  */
-export function cut(state: unknown, known: CutMemory = new Map(), runs = USUAL_RUNS, names = PLAIN_NAMES): Cut {
+export function cut(
+  state: unknown,
+  known: CutMemory = new Map(),
+  { runs = USUAL_RUNS, names = PLAIN_NAMES }: CutOptions = {},
+): Cut {
   const cutter = new Cutter(known, runs, names);
   const skeleton = cutter.walk(state, []);
   return {

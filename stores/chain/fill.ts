@@ -1,14 +1,6 @@
 import { isOwn, parseJson, setMember, type Json } from '../../src/json/value.ts';
-import { placeOf, type CutMemory, type KnownShard, type Lift } from './cut.ts';
-
-/** A state with its lifted parts put back. */
-export interface Filled {
-  readonly state: Json;
-  /** For the next cut of a state that shares structure with this one. */
-  readonly memory: CutMemory;
-  /** Approximate length of the state's JSON text. */
-  readonly length: number;
-}
+import { placeOf, type KnownShard, type Lift } from './cut.ts';
+import type { KnownState } from './known-state.ts';
 
 /**
  * Puts the lifted parts back: the inverse of `cut`.
@@ -17,7 +9,7 @@ export interface Filled {
  * @param textOf Returns the text of a shard by its name.
  * @throws Error when a lift does not fit the skeleton, SyntaxError when a shard is not JSON: the stored data is damaged.
  */
-export function fill(skeleton: Json, lifts: readonly Lift[], textOf: (name: string) => string): Filled {
+export function fill(skeleton: Json, lifts: readonly Lift[], textOf: (name: string) => string): KnownState {
   const memory = new Map<string, readonly KnownShard[]>();
   // The root itself may be a lifted part, so it needs a holder too.
   const holder: Json = { root: skeleton };

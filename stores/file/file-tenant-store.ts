@@ -20,7 +20,7 @@ import { checkPage } from '../../src/store/list/page.ts';
 import { describeScope } from '../../src/store/records/record-scopes.ts';
 import { LruCache } from '../../src/store/parts/lru-cache.ts';
 import type { StoreCheck } from '../../src/store/parts/store-check.ts';
-import type { KnownState } from '../chain/written-state.ts';
+import type { KnownState } from '../chain/known-state.ts';
 import type { RecordRead, RecordWrite } from '../../src/store/records/session-records.ts';
 import { TenantCheck } from './check/check-tenant.ts';
 import { REMOVED_OR_NOT, type Call } from './disk/io-error.ts';

@@ -8,7 +8,7 @@ import type { StoreFolder } from './disk/store-folder.ts';
 import { fileNameOf, hashOf, isFileName } from './format/names.ts';
 import { formatHeader, formatLine, sessionOfHeader, type LogLine } from './format/save-log.ts';
 import type { SnapshotHead } from './format/snapshot-file.ts';
-import type { KnownState } from '../chain/written-state.ts';
+import type { KnownState } from '../chain/known-state.ts';
 import type { StateCache } from './read/read-snapshot.ts';
 import { scanTenant, type ScannedSession } from './read/scan-tenant.ts';
 import { newNonce, FileSession, type SessionTenant } from './file-session.ts';

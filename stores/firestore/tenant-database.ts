@@ -2,7 +2,7 @@ import type { CollectionReference, DocumentReference, Timestamp } from '@google-
 import { Sealer, type Encryption } from '../../src/store/encryption/encryption.ts';
 import { KeyQueue } from '../../src/store/parts/key-queue.ts';
 import { LruCache } from '../../src/store/parts/lru-cache.ts';
-import type { KnownState } from '../chain/written-state.ts';
+import type { KnownState } from '../chain/known-state.ts';
 import type { Database } from './database.ts';
 import { foreignLayout } from './format/foreign-layout.ts';
 import { documentId, recordName, scopeName } from './format/names.ts';

@@ -5,7 +5,6 @@ import { SNAPSHOT_STATUSES } from '../../../src/snapshot/status.ts';
 import type { SessionDetails } from '../../../src/store/contract.ts';
 import { assertReadable } from '../../../src/store/parts/format.ts';
 import type { Cut, Lift } from '../../chain/cut.ts';
-import type { WrittenState } from '../../chain/written-state.ts';
 import type { JsonPatch } from '../../../src/json/patch/diff.ts';
 import { divideDetails, divideMetadata } from '../../../src/store/encryption/clear-metadata.ts';
 import type { Cipher, Sealer } from '../../../src/store/encryption/encryption.ts';
@@ -75,10 +74,16 @@ export function nextTrail(trail: StatusTrail, write: number, status: SnapshotSta
   return [...trail.slice(1 - LONGEST_TRAIL), [write, status ?? null]];
 }
 
+/** A state as a file has it: none, a checkpoint, or the patch from the state `base`. */
+export type WrittenState<Ref = StateRef> =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'whole'; readonly skeleton: Json; readonly lifts: readonly Lift[] }
+  | { readonly kind: 'diff'; readonly base: Ref; readonly patch: JsonPatch };
+
 /** A file that was read. */
 export interface SnapshotFile {
   readonly head: SnapshotHead;
-  readonly written: WrittenState<StateRef>;
+  readonly written: WrittenState;
   /** Its second line, to write it again unchanged. */
   readonly body: string;
   readonly isSealed: boolean;
@@ -293,12 +298,12 @@ function isStep(step: unknown): boolean {
   return Array.isArray(step) && isCount(step[0]) && (step[1] === null || SNAPSHOT_STATUSES.includes(step[1]));
 }
 
-async function writtenOf(head: SnapshotHead, json: Record<string, Json>): Promise<WrittenState<StateRef>> {
+async function writtenOf(head: SnapshotHead, json: Record<string, Json>): Promise<WrittenState> {
   const { state, [LIFTS]: lifts, [CHANGES]: changes } = json;
   if (head.base)
-    return { kind: 'base', base: { ...head.base, depth: head.state.depth - 1 }, patches: [await patchOf(changes)] };
+    return { kind: 'diff', base: { ...head.base, depth: head.state.depth - 1 }, patch: await patchOf(changes) };
   if (state === undefined) return { kind: 'none' };
-  return { kind: 'whole', skeleton: state, lifts: (lifts ?? []) as unknown as Lift[], patches: [] };
+  return { kind: 'whole', skeleton: state, lifts: (lifts ?? []) as unknown as Lift[] };
 }
 
 async function patchOf(changes: Json | undefined): Promise<JsonPatch> {

@@ -1,7 +1,8 @@
 import { applyShared } from '../../../src/json/patch/apply-checked.ts';
 import type { JsonPatch } from '../../../src/json/patch/diff.ts';
 import { fill } from '../../chain/fill.ts';
-import type { KnownState, WrittenState } from '../../chain/written-state.ts';
+import type { KnownState } from '../../chain/known-state.ts';
+import type { WrittenState } from '../format/snapshot-file.ts';
 
 /** Reads the parts of a chain. Errors of its methods end the walk. */
 export interface ChainReader<Ref> {
@@ -29,12 +30,12 @@ export async function readChain<Ref>(ref: Ref, reader: ChainReader<Ref>): Promis
       if (newestFirst.length > 0) throw new Error('a patched snapshot has no state to start from');
       return undefined;
     }
-    newestFirst.push(...written.patches.toReversed());
     if (written.kind === 'whole') {
       const texts = await reader.shards([...new Set(written.lifts.flatMap((lift) => lift.shards))]);
       const filled = fill(written.skeleton, written.lifts, (name) => texts.get(name)!);
       return patched(filled, newestFirst.toReversed());
     }
+    newestFirst.push(written.patch);
     at = written.base;
   }
 }

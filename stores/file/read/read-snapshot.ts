@@ -6,7 +6,7 @@ import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
 import type { CutMemory } from '../../chain/cut.ts';
 import type { LruCache } from '../../../src/store/parts/lru-cache.ts';
 import { readChain } from './read-chain.ts';
-import type { KnownState } from '../../chain/written-state.ts';
+import type { KnownState } from '../../chain/known-state.ts';
 import { stampOf } from '../disk/file-system.ts';
 import { isSystemError } from '../disk/io-error.ts';
 import { readFrom } from '../disk/read-file.ts';
@@ -92,7 +92,7 @@ async function readWithoutSession(folder: TenantFolder, snapshotId: string): Pro
   const content = await readFrom(folder.store.fs, folder.snapshot(snapshotId));
   if (content === 'missing') return undefined;
   const file = content === 'no-file' ? 'broken' : await parseFile(content.bytes, folder.sealer('snapshot', snapshotId));
-  if (typeof file === 'string' || file.head.meta.snapshotId !== snapshotId || file.written.kind === 'base') {
+  if (typeof file === 'string' || file.head.meta.snapshotId !== snapshotId || file.written.kind === 'diff') {
     throw unreadableSnapshot(snapshotId, 'its file is damaged');
   }
   const { head, written } = file;

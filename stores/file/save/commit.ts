@@ -2,7 +2,7 @@ import { quote } from '../../../src/errors.ts';
 import type { ScopeChange } from '../../../src/store/contract.ts';
 import type { Cipher } from '../../../src/store/encryption/encryption.ts';
 import type { CutShard } from '../../chain/cut.ts';
-import type { KnownState } from '../../chain/written-state.ts';
+import type { KnownState } from '../../chain/known-state.ts';
 import { attempt, closeQuietly, codeOf, stampOf } from '../disk/file-system.ts';
 import { outcomeUnknown } from '../disk/io-error.ts';
 import type { HeldLock } from '../disk/lock-folder.ts';

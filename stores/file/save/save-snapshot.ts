@@ -17,8 +17,9 @@ import type { SessionDetails } from '../../../src/store/contract.ts';
 import { assertExpectedLeaf, assertRequiredSnapshot } from '../../../src/store/choose-leaf.ts';
 import { mergeDetails } from '../../../src/store/list/session-summary.ts';
 import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
-import { planNew } from '../../chain/plan-write.ts';
-import type { KnownState } from '../../chain/written-state.ts';
+import { cut, type Cut } from '../../chain/cut.ts';
+import { planDiff } from '../../chain/plan-diff.ts';
+import type { KnownState } from '../../chain/known-state.ts';
 import { CallerFailure } from '../disk/io-error.ts';
 import type { HeldLock } from '../disk/lock-folder.ts';
 import { hashOf } from '../format/names.ts';
@@ -243,7 +244,7 @@ export class Save<S> {
     const state = copyState(next, undefined);
     const before = current?.head;
     const write = (before?.write ?? 0) + 1;
-    const plain = state === undefined ? NO_STATE : wholeBody({ skeleton: stringifyJson(state), lifts: [] });
+    const plain = state === undefined ? NO_STATE : wholeBody(uncut(state));
     const known = state === undefined ? undefined : { state, memory: new Map(), length: plain.length };
     const version = newNonce();
     const cipher = await this.#tenant.folder.sealer('snapshot', meta.snapshotId).cipher();
@@ -309,24 +310,21 @@ export class Save<S> {
     const origin = diffBase?.known && { state: diffBase.known.state, depth: diffBase.head.state.depth };
     const memory = before?.memory ?? diffBase?.known?.memory;
     const interval = this.#tenant.shared.checkpointInterval;
-    const plan = planNew(state, origin, {
-      interval,
-      known: memory,
-      runs: RUNS,
-      names: cipher && sealedNames(cipher),
-    });
-    if (plan.kind === 'whole') {
-      const { cut } = plan;
-      const isLifted = cut.lifts.length > 0;
-      const body = await sealed(wholeBody(cut));
-      const known = { state, memory: cut.memory, length: cut.length };
-      return { state: { version, depth: 0 }, isLifted, body, shards: cut.shards, known, cipher };
+    const patch = planDiff(state, origin, interval);
+    if (patch === undefined) {
+      // With an interval of 1 each snapshot can be read from its file alone.
+      const whole =
+        interval === 1 ? uncut(state) : cut(state, memory, { runs: RUNS, names: cipher && sealedNames(cipher) });
+      const body = await sealed(wholeBody(whole));
+      const known = { state, memory: whole.memory, length: whole.length };
+      const isLifted = whole.lifts.length > 0;
+      return { state: { version, depth: 0 }, isLifted, body, shards: whole.shards, known, cipher };
     }
     const { head, known: from } = diffBase!;
-    const known = { state, memory: memory ?? new Map(), length: from!.length + plan.patch.length };
+    const known = { state, memory: memory ?? new Map(), length: from!.length + patch.length };
     const base = { id: head.meta.snapshotId, version: head.state.version };
     const depth = head.state.depth + 1;
-    const body = cipher ? await sealed(changeBody(plan.patch)) : await packedChangeBody(plan.patch);
+    const body = cipher ? await sealed(changeBody(patch)) : await packedChangeBody(patch);
     return { state: { version, depth }, base, body, shards: [], known, cipher };
   }
 
@@ -349,6 +347,12 @@ export class Save<S> {
 
 function undefinedIfDamaged(error: unknown): undefined {
   if (!(error instanceof DamagedSnapshot)) throw error;
+}
+
+/** A whole state, no part of which is in a shard. */
+function uncut(state: Json): Cut {
+  const skeleton = stringifyJson(state);
+  return { skeleton, lifts: [], shards: [], memory: new Map(), length: skeleton.length };
 }
 
 function now(): string {

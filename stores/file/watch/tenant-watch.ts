@@ -1,7 +1,7 @@
 import { handOut } from '../../../src/snapshot/hand-out.ts';
 import type { SessionSnapshot, SnapshotStatus } from '../../../src/store/contract.ts';
 import { WatchHub } from '../../../src/store/parts/watch-hub.ts';
-import type { KnownState } from '../../chain/written-state.ts';
+import type { KnownState } from '../../chain/known-state.ts';
 import { stampOf, type Watch } from '../disk/file-system.ts';
 import { snapshotName } from '../format/names.ts';
 import type { SnapshotHead } from '../format/snapshot-file.ts';

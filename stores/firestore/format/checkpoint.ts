@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto';
 import { parseJson } from '../../../src/json/value.ts';
-import type { Cut, Lift } from '../../chain/cut.ts';
+import type { Lift, ShardNames } from '../../chain/cut.ts';
 
 /**
  * Lifted parts of a state (runs) that are stored together, because a run is short and Firestore bills by the document. The packed text is
@@ -8,7 +9,7 @@ import type { Cut, Lift } from '../../chain/cut.ts';
 export interface Pack {
   /** Names of its shards, in order. */
   readonly shards: readonly string[];
-  /** Short names of its runs, in order; see {@link runName}. */
+  /** Names of its runs, in order; see {@link RUN_NAMES}. */
   readonly runs: readonly string[];
   /** Lengths of the runs' texts. */
   readonly lengths: readonly number[];
@@ -28,10 +29,11 @@ export function statePlace(kind: 'whole' | 'diff', name: string): string {
   return JSON.stringify([kind, name]);
 }
 
-/** The short name of a run in a pack: 96 bits of its hash in a cut. Returns a short name unchanged. */
-export function runName(hash: string): string {
-  return hash.length === 64 ? Buffer.from(hash.slice(0, 24), 'hex').toString('base64url') : hash;
-}
+/** The names of runs: 96 bits of the hash of their text. */
+export const RUN_NAMES: ShardNames = {
+  of: (text) => createHash('sha256').update(text).digest().subarray(0, 12).toString('base64url'),
+  has: () => true,
+};
 
 /** A whole state as it is stored: the skeleton, the places of the lifted parts, and the packs that hold them. */
 export interface Checkpoint {
@@ -41,11 +43,6 @@ export interface Checkpoint {
   readonly packs: readonly Pack[];
   /** Approximate length of the state's JSON text. */
   readonly length: number;
-}
-
-export function checkpointOf(cut: Cut, packs: readonly Pack[]): Checkpoint {
-  const lifts = cut.lifts.map((lift) => ({ ...lift, shards: lift.shards.map(runName) }));
-  return { skeleton: cut.skeleton, lifts, packs, length: cut.length };
 }
 
 /** JSON text of a checkpoint. */

@@ -2,7 +2,6 @@ import type { QueryDocumentSnapshot } from '@google-cloud/firestore';
 import { SessionTree } from '../../../src/snapshot/session-tree.ts';
 import { largestUsage, usageOf } from '../../../src/store/list/session-summary.ts';
 import { chunksOf } from '../../chain/chunks.ts';
-import { cut } from '../../chain/cut.ts';
 import { PAGE, type DocumentWrite } from '../database.ts';
 import { Stale } from '../failures.ts';
 import { shardsOf } from '../format/checkpoint.ts';
@@ -80,8 +79,8 @@ export class PrunedSession {
       const known = await states.stateOf(snapshot);
       const { owner, seq, ref, updateTime } = snapshot;
       const cipher = await this.#tenant.sealerOf(snapshot).cipher();
-      const plan = await planCheckpoint(this.#tenant, cut(known!.state, known!.memory), {
-        state: known!.state,
+      const plan = await planCheckpoint(this.#tenant, known!.state, {
+        memory: known!.memory,
         // The same name, because diffs of other snapshots may name this state as their base.
         place: { name: snapshot.state.name, owner, seq, cipher },
         packs: await states.packsOf(await states.chainOf(snapshot), snapshot),

@@ -5,7 +5,7 @@ import type { SessionSnapshot } from '../../../src/snapshot/snapshot.ts';
 import { type Lookup } from '../../../src/store/check-lookup.ts';
 import { assertNotBranched } from '../../../src/store/choose-leaf.ts';
 import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
-import type { KnownState } from '../../chain/written-state.ts';
+import type { KnownState } from '../../chain/known-state.ts';
 import { isDataLoss } from '../failures.ts';
 import type { Leaf } from '../format/lineage.ts';
 import { keyOf } from '../format/names.ts';

@@ -5,7 +5,7 @@ import { parseJson } from '../../../src/json/value.ts';
 import type { Sealer } from '../../../src/store/encryption/encryption.ts';
 import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
 import { fill } from '../../chain/fill.ts';
-import type { KnownState } from '../../chain/written-state.ts';
+import type { KnownState } from '../../chain/known-state.ts';
 import { isTransportFailure } from '../failures.ts';
 import { packPlace, parseCheckpoint, shardsOf, statePlace, type Checkpoint, type Pack } from '../format/checkpoint.ts';
 import { orderKey, ownerOfShard, shardName } from '../format/names.ts';

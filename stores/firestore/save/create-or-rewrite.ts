@@ -12,7 +12,7 @@ import {
 import type { Cipher } from '../../../src/store/encryption/encryption.ts';
 import { assertRequiredSnapshot } from '../../../src/store/choose-leaf.ts';
 import { largestUsage, usageOf } from '../../../src/store/list/session-summary.ts';
-import type { KnownState } from '../../chain/written-state.ts';
+import type { KnownState } from '../../chain/known-state.ts';
 import { isConflict, isDataLoss, Stale } from '../failures.ts';
 import { EMPTY_LINEAGE, withNewSnapshot, withStatus, type Lineage } from '../format/lineage.ts';
 import { newOwner } from '../format/names.ts';

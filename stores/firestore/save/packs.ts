@@ -1,6 +1,6 @@
 import type { Cipher } from '../../../src/store/encryption/encryption.ts';
 import type { Cut } from '../../chain/cut.ts';
-import { packPlace, runName, type Pack } from '../format/checkpoint.ts';
+import { packPlace, type Pack } from '../format/checkpoint.ts';
 import { shardName } from '../format/names.ts';
 import { packText } from '../format/packed-text.ts';
 
@@ -49,7 +49,7 @@ export async function planPacks(cut: Cut, known: readonly Pack[], options: Split
   // Packs in clear, or under another key, are not reused.
   const usable = known.filter((pack) => pack.key === cipher?.keyTag);
   const merged = mergeNewest(drafts(cut, lengths, usable, options.shardSize), options.shardSize, total(lengths));
-  const texts = new Map(cut.shards.map((shard) => [runName(shard.name), shard]));
+  const texts = new Map(cut.shards.map((shard) => [shard.name, shard]));
   const packs: Pack[] = [];
   const shards: NewShard[] = [];
   for (const draft of merged) {
@@ -93,7 +93,7 @@ export async function splitText(
 
 function lengthsOf({ memory }: Cut): Map<string, number> {
   const lengths = new Map<string, number>();
-  for (const parts of memory.values()) for (const part of parts) lengths.set(runName(part.name), part.length);
+  for (const parts of memory.values()) for (const part of parts) lengths.set(part.name, part.length);
   return lengths;
 }
 
@@ -104,7 +104,7 @@ function total(lengths: ReadonlyMap<string, number>): number {
 }
 
 function drafts(cut: Cut, lengths: ReadonlyMap<string, number>, known: readonly Pack[], shardSize: number): Draft[] {
-  const loose = new Set(cut.shards.map((shard) => runName(shard.name)));
+  const loose = new Set(cut.shards.map((shard) => shard.name));
   const kept: Draft[] = [];
   for (const pack of known) {
     const live = pack.runs.filter((run) => loose.has(run));

@@ -1,9 +1,9 @@
 import type { Json } from '../../../src/json/value.ts';
 import type { Cipher } from '../../../src/store/encryption/encryption.ts';
-import { cut, type Cut } from '../../chain/cut.ts';
-import { planNew } from '../../chain/plan-write.ts';
-import type { KnownState } from '../../chain/written-state.ts';
-import { checkpointOf, formatCheckpoint, statePlace, type Pack } from '../format/checkpoint.ts';
+import { cut } from '../../chain/cut.ts';
+import { planDiff } from '../../chain/plan-diff.ts';
+import type { KnownState } from '../../chain/known-state.ts';
+import { formatCheckpoint, RUN_NAMES, statePlace, type Pack } from '../format/checkpoint.ts';
 import { packText } from '../format/packed-text.ts';
 import type { StoredState } from '../format/snapshot-document.ts';
 import { endOf, extended, patchBytes, type StateChain } from '../format/state-chain.ts';
@@ -56,8 +56,6 @@ const LARGEST_PATCH = 96 * 1024;
 const MOST_PATCH_BYTES = 192 * 1024;
 /** A larger checkpoint, without its lifted parts, is put into shards as well. */
 const LARGEST_INLINE = 128 * 1024;
-/** With an interval of 1 the shared planner would not lift parts out of a checkpoint; this store always does. */
-const LEAST_INTERVAL = 2;
 
 /**
  * Plans how a state is stored: as a diff from the base if that is short and there are not too many diffs in a row, else as a checkpoint.
@@ -69,38 +67,35 @@ export async function planState(
 ): Promise<StatePlan> {
   if (state === undefined) return NO_STATE;
   const { checkpointInterval } = tenant.settings;
-  const chain = checkpointInterval > 1 && base && patchBytes(base.chain) < MOST_PATCH_BYTES ? base.chain : undefined;
+  const chain = base && patchBytes(base.chain) < MOST_PATCH_BYTES ? base.chain : undefined;
   const origin = chain && { state: base!.known.state, depth: chain.patches.length };
-  const options = { interval: Math.max(checkpointInterval, LEAST_INTERVAL), known: memory };
-  const plan = planNew(state, origin, options);
-  if (plan.kind === 'on-parent') {
+  const text = planDiff(state, origin, checkpointInterval);
+  if (text !== undefined) {
     const { name, cipher } = place;
-    const patch = await packText(plan.patch, cipher && { cipher, place: statePlace('diff', name) });
+    const patch = await packText(text, cipher && { cipher, place: statePlace('diff', name) });
     if (patch.length <= LARGEST_PATCH) {
-      const known = { ...base!.known, state, length: base!.known.length + plan.patch.length };
+      const known = { ...base!.known, state, length: base!.known.length + text.length };
       const stored = { kind: 'diff' as const, name, base: endOf(chain!), from: chain!.from, patch };
       return { ...NO_STATE, state: stored, next: { known, chain: extended(chain!, name, patch) } };
     }
   }
-  return planCheckpoint(tenant, plan.kind === 'whole' ? plan.cut : cut(state, memory), {
-    state,
-    place,
-    packs: await packs(),
-  });
+  return planCheckpoint(tenant, state, { place, memory, packs: await packs() });
 }
 
 /** Plans a checkpoint. */
 export async function planCheckpoint(
   { settings: { shardSize } }: TenantDatabase,
-  whole: Cut,
+  state: Json,
   {
-    state,
     place: { owner, seq, name, cipher },
+    memory,
     packs: known,
-  }: { state: Json; place: StatePlace; packs: readonly Pack[] },
+  }: { place: StatePlace; memory: KnownState['memory'] | undefined; packs: readonly Pack[] },
 ): Promise<StatePlan> {
+  const whole = cut(state, memory, { names: RUN_NAMES });
+  const { skeleton, lifts, length } = whole;
   const { packs, shards } = await planPacks(whole, known, { owner, shardSize, cipher });
-  const checkpoint = checkpointOf(whole, packs);
+  const checkpoint = { skeleton, lifts, packs, length };
   const text = formatCheckpoint(checkpoint);
   const at = statePlace('whole', name);
   const bytes = await packText(text, cipher && { cipher, place: at });
@@ -110,7 +105,7 @@ export async function planCheckpoint(
   return {
     state: { kind: 'whole', name, base },
     next: {
-      known: { state, memory: whole.memory, length: whole.length },
+      known: { state, memory: whole.memory, length },
       chain: { base, from: seq, names: [name], patches: [] },
     },
     shards: [...shards, ...far],

@@ -7,7 +7,7 @@ import type { SaveRequest } from '../../../src/store/base-session-store.ts';
 import { assertExpectedLeaf } from '../../../src/store/choose-leaf.ts';
 import { mergeDetails } from '../../../src/store/list/session-summary.ts';
 import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
-import type { KnownState } from '../../chain/written-state.ts';
+import type { KnownState } from '../../chain/known-state.ts';
 import type { DocumentWrite } from '../database.ts';
 import { FinalRefusal, Stale } from '../failures.ts';
 import type { Pack } from '../format/checkpoint.ts';

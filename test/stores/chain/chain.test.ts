@@ -5,8 +5,8 @@ import { jsonEqual, parseJson, setMember, type Json } from '../../../src/json/va
 import { cut, shardName, type Cut } from '../../../stores/chain/cut.ts';
 import { fill } from '../../../stores/chain/fill.ts';
 import { readChain, type ChainReader } from '../../../stores/file/read/read-chain.ts';
-import { planNew } from '../../../stores/chain/plan-write.ts';
-import { patchText, type WrittenState } from '../../../stores/chain/written-state.ts';
+import { patchText, planDiff } from '../../../stores/chain/plan-diff.ts';
+import type { WrittenState } from '../../../stores/file/format/snapshot-file.ts';
 
 const message = (i: number, length = 1000): Json => ({
   role: 'user',
@@ -125,24 +125,22 @@ describe('a cut state', () => {
 describe('the plan of a write', () => {
   const parent = { messages: messages(100) };
   const state = { messages: [...parent.messages, message(100)] };
-  const options = { interval: 5, known: undefined };
 
   it('is a diff from the parent, until there are too many successive diffs', () => {
-    expect(planNew(state, { state: parent, depth: 0 }, options)).toMatchObject({ kind: 'on-parent', depth: 1 });
-    expect(planNew(state, { state: parent, depth: 3 }, options)).toMatchObject({ kind: 'on-parent', depth: 4 });
-    expect(planNew(state, { state: parent, depth: 4 }, options)).toMatchObject({ kind: 'whole' });
-    expect(planNew(state, undefined, options)).toMatchObject({ kind: 'whole' });
+    const patch = JSON.stringify([{ op: 'add', path: '/messages/-', value: message(100) }]);
+    expect(planDiff(state, { state: parent, depth: 0 }, 5)).toBe(patch);
+    expect(planDiff(state, { state: parent, depth: 3 }, 5)).toBe(patch);
+    expect(planDiff(state, { state: parent, depth: 4 }, 5)).toBeUndefined();
+    expect(planDiff(state, undefined, 5)).toBeUndefined();
   });
 
   it('is a checkpoint if that is smaller', () => {
-    expect(planNew({ summary: 'short' }, { state: parent, depth: 0 }, options)).toMatchObject({ kind: 'whole' });
-    expect(planNew({}, { state: {}, depth: 0 }, options)).toMatchObject({ kind: 'whole' });
+    expect(planDiff({ summary: 'short' }, { state: parent, depth: 0 }, 5)).toBeUndefined();
+    expect(planDiff({}, { state: {}, depth: 0 }, 5)).toBeUndefined();
   });
 
-  it('with an interval of 1 is always one whole text', () => {
-    const whole = { interval: 1, known: undefined };
-    const plan = planNew(state, { state: parent, depth: 0 }, whole);
-    expect(plan).toMatchObject({ kind: 'whole', cut: { lifts: [], skeleton: JSON.stringify(state) } });
+  it('with an interval of 1 is always a checkpoint', () => {
+    expect(planDiff(state, { state: parent, depth: 0 }, 1)).toBeUndefined();
   });
 });
 
@@ -152,17 +150,15 @@ function chainOf(states: readonly Json[]): { reader: ChainReader<number>; reads:
   const shards = new Map<string, string>();
   let depth = 0;
   for (const [i, state] of states.entries()) {
-    const plan = planNew(state, i === 0 ? undefined : { state: states[i - 1]!, depth }, {
-      interval: 4,
-      known: undefined,
-    });
-    if (plan.kind === 'on-parent') {
-      depth = plan.depth;
-      written.push({ kind: 'base', base: i - 1, patches: [JSON.parse(plan.patch)] });
-    } else if (plan.kind === 'whole') {
+    const patch = planDiff(state, i === 0 ? undefined : { state: states[i - 1]!, depth }, 4);
+    if (patch !== undefined) {
+      depth++;
+      written.push({ kind: 'diff', base: i - 1, patch: JSON.parse(patch) });
+    } else {
       depth = 0;
-      for (const shard of plan.cut.shards) shards.set(shard.name, shard.text());
-      written.push({ kind: 'whole', skeleton: parseJson(plan.cut.skeleton), lifts: plan.cut.lifts, patches: [] });
+      const whole = cut(state);
+      for (const shard of whole.shards) shards.set(shard.name, shard.text());
+      written.push({ kind: 'whole', skeleton: parseJson(whole.skeleton), lifts: whole.lifts });
     }
   }
   const reads: number[] = [];
@@ -210,10 +206,10 @@ describe('a state that is read', () => {
   it('is undefined for a snapshot without a state, and an error for a chain without a checkpoint', async () => {
     const none: ChainReader<number> = { ...chainOf([]).reader, read: async () => ({ kind: 'none' }) };
     expect(await readChain(0, none)).toBeUndefined();
-    const patched: WrittenState<number> = { kind: 'base', base: 1, patches: [] };
-    const broken = {
+    const patched: WrittenState<number> = { kind: 'diff', base: 1, patch: [] };
+    const broken: ChainReader<number> = {
       ...none,
-      read: async (ref: number) => (ref === 0 ? { ...patched, patches: [[]] } : { kind: 'none' as const }),
+      read: async (ref) => (ref === 0 ? patched : { kind: 'none' }),
     };
     await expect(readChain(0, broken)).rejects.toThrow();
   });
