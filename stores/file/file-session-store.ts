@@ -13,14 +13,11 @@ import type { SnapshotPathPrefix } from '../../src/store/name-tenant.ts';
 import type { Encryption } from '../../src/store/encryption/encryption.ts';
 import { LruCache } from '../../src/store/parts/lru-cache.ts';
 import { nodeFileSystem, type FileSystem } from './disk/file-system.ts';
-import { reportingFailures, type Call } from './disk/io-error.ts';
 import { StoreFolder, type Durability } from './disk/store-folder.ts';
 import { usableDirectory } from './disk/usable-directory.ts';
 import { assertNotForeign } from './read/scan-tenant.ts';
-import { finish } from './remove/remove-snapshots.ts';
-import { FileTenantStore, type Runner } from './file-tenant-store.ts';
-import { MOST_SNAPSHOTS, TenantSessions, type Shared } from './tenant-sessions.ts';
-import { TenantWatch } from './watch/tenant-watch.ts';
+import { FileTenantStore } from './file-tenant-store.ts';
+import { Caches, TenantSessions, type Shared } from './tenant-sessions.ts';
 
 /** Options of {@link FileSessionStore}. */
 export interface FileSessionStoreOptions {
@@ -72,8 +69,6 @@ const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
 
 /** Tenants whose state is kept between calls. */
 const MOST_TENANTS = 1000;
-/** Characters of JSON text of the states that are kept in memory. */
-const MOST_CHARACTERS = 64 * 1024 * 1024;
 
 /**
  * Keeps snapshots in files below a directory, one file each. Several processes of a machine may share the directory.
@@ -94,13 +89,8 @@ const MOST_CHARACTERS = 64 * 1024 * 1024;
 export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
   /** What this store can do. */
   readonly capabilities = CAPABILITIES;
-  readonly #directory: string;
   readonly #shared: Shared;
   readonly #tenants = new LruCache<FileTenantStore<S>>(MOST_TENANTS);
-  /** The tenants that have listeners. */
-  readonly #watched = new Map<string, { readonly tenant: FileTenantStore<S>; readonly watch: TenantWatch<S> }>();
-  readonly #pollIntervalMs: number;
-  readonly #runner: Runner;
   #isChecked = false;
 
   /**
@@ -120,65 +110,39 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
       encryption: isEncryption,
     });
     super('FileSessionStore', options?.snapshotPathPrefix);
-    const path = usableDirectory(directory, fileSystem);
     const { durability = 'full', lockTimeoutMs = 10_000 } = options ?? {};
-    this.#directory = directory;
+    const usable = usableDirectory(directory, fileSystem, 'FileSessionStore');
     this.#shared = {
-      folder: new StoreFolder(fileSystem, path, { durability, lockTimeoutMs }),
-      states: new LruCache(MOST_CHARACTERS),
-      sessions: new LruCache(MOST_SNAPSHOTS),
-      sessionIds: new LruCache(MOST_SNAPSHOTS),
+      folder: new StoreFolder(usable, { durability, lockTimeoutMs }),
+      caches: new Caches(),
+      watches: new Map(),
+      pollIntervalMs: options?.snapshotWatchPollIntervalMs ?? 2000,
       checkpointInterval: options?.checkpointInterval ?? 25,
       maxPersistedChainLength: options?.maxPersistedChainLength,
       rejectBranching: options?.rejectBranchingSessions ?? false,
       encryption: options?.encryption,
-    };
-    this.#pollIntervalMs = options?.snapshotWatchPollIntervalMs ?? 2000;
-    this.#runner = {
-      read: (call, run) => this.#run(call, run),
-      change: (call, run) => this.#shared.folder.track(this.#run(call, run)),
+      run: (call, work) =>
+        this.#shared.folder.run(call, () => {
+          this.#assertNotForeign();
+          return work();
+        }),
     };
   }
 
   protected tenant(id: string): TenantStore<S> {
-    // A watched tenant must stay the same object, even after the cache has dropped it.
-    const known = this.#watched.get(id)?.tenant ?? this.#tenants.get(id);
+    const known = this.#tenants.get(id);
     if (known) return known;
-    const tenant = new TenantSessions(this.#shared, id, finish);
-    const made: FileTenantStore<S> = new FileTenantStore(tenant, {
-      runner: this.#runner,
-      watch: () => this.#watch(id, made),
-    });
-    this.#tenants.set(id, made, 1);
-    return made;
+    const tenant = new FileTenantStore<S>(new TenantSessions(this.#shared, id));
+    this.#tenants.set(id, tenant, 1);
+    return tenant;
   }
 
-  #watch(id: string, tenant: FileTenantStore<S>): TenantWatch<S> {
-    const known = this.#watched.get(id)?.watch;
-    if (known) return known;
-    const onIdle = (): void => void this.#watched.delete(id);
-    const watch = new TenantWatch<S>(tenant.tenant, { pollIntervalMs: this.#pollIntervalMs, onIdle });
-    this.#watched.set(id, { tenant, watch });
-    return watch;
-  }
-
-  /** Waits for the running saves and removals. */
+  /** Waits for the running calls. */
   protected async release(): Promise<void> {
-    for (const { watch } of this.#watched.values()) watch.close();
-    this.#watched.clear();
+    for (const watch of this.#shared.watches.values()) watch.close();
     await this.#shared.folder.close();
     this.#tenants.clear();
-    this.#shared.sessions.clear();
-    this.#shared.sessionIds.clear();
-    this.#shared.states.clear();
-  }
-
-  #run<T>(call: Call, run: () => Promise<T>): Promise<T> {
-    const { path, fs } = this.#shared.folder;
-    return reportingFailures(call, { given: this.#directory, path, fs }, async () => {
-      this.#assertNotForeign();
-      return run();
-    });
+    this.#shared.caches.clear();
   }
 
   /** A directory that has this store's locks is its own. */

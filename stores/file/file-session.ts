@@ -22,23 +22,11 @@ import {
 import { openHead, parseFile, type SnapshotHead } from './format/snapshot-file.ts';
 import { readHead, readOwnHead } from './read/read-head.ts';
 import { IndexNode, SessionIndex, type SeenHead } from './session-index.ts';
-import type { ScannedSession } from './read/scan-tenant.ts';
-import { LOG, type TenantFolder } from './tenant-folder.ts';
+import { LOG } from './tenant-folder.ts';
+import type { TenantSessions } from './tenant-sessions.ts';
 
 /** A snapshot that the log has, but of which a file is missing or damaged. */
 export class DamagedSnapshot extends Error {}
-
-export interface SessionTenant {
-  readonly folder: TenantFolder;
-  /** The content of the tenant's snapshot files, by session. */
-  scan(): Promise<ReadonlyMap<string, ScannedSession>>;
-  /** Called when the session was removed. */
-  forget(session: FileSession): void;
-  /** Called when a snapshot was removed. */
-  forgetSnapshot(snapshotId: string): void;
-  /** Finishes the operation of the log's last line, a part of which may be done. Called under the session's lock. */
-  finish(session: FileSession, line: LogLine): Promise<void>;
-}
 
 /**
  * One session: its log, and the index made from it. The log has the order in which the snapshots were first saved; everything else about a
@@ -48,7 +36,7 @@ export interface SessionTenant {
  * work is complete. So only the last line can be of a save without a commit, until the next writer cuts it off.
  */
 export class FileSession {
-  readonly tenant: SessionTenant;
+  readonly tenant: TenantSessions;
   readonly id: string;
   /** The folder of the session's log, its shards and kept states. */
   readonly path: string;
@@ -75,7 +63,7 @@ export class FileSession {
   #reading: Promise<void> = Promise.resolve();
   #isWriting = false;
 
-  constructor(tenant: SessionTenant, id: string) {
+  constructor(tenant: TenantSessions, id: string) {
     this.tenant = tenant;
     this.id = id;
     this.path = tenant.folder.session(id);

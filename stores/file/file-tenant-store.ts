@@ -18,9 +18,7 @@ import type {
 import type { Lookup } from '../../src/store/check-lookup.ts';
 import { checkPage } from '../../src/store/list/page.ts';
 import { describeScope } from '../../src/store/records/record-scopes.ts';
-import { LruCache } from '../../src/store/parts/lru-cache.ts';
 import type { StoreCheck } from '../../src/store/parts/store-check.ts';
-import type { KnownState } from '../chain/known-state.ts';
 import type { RecordRead, RecordWrite } from '../../src/store/records/session-records.ts';
 import { TenantCheck } from './check/check-tenant.ts';
 import { REMOVED_OR_NOT, type Call } from './disk/io-error.ts';
@@ -31,32 +29,15 @@ import { deleteSession, prune } from './remove/remove-snapshots.ts';
 import { ScopeRecords } from './records/scope-records.ts';
 import { Save } from './save/save-snapshot.ts';
 import { SessionRecords } from './records/session-records.ts';
-import type { FileSession } from './file-session.ts';
-import { TenantSessions, WEIGHT_OF_SESSION } from './tenant-sessions.ts';
-import type { TenantWatch } from './watch/tenant-watch.ts';
-
-/** Characters of JSON text of the states that a check keeps while it reads. */
-const MOST_CHECKED = 64 * 1024 * 1024;
-
-/** Runs the calls of a store. */
-export interface Runner {
-  /** Runs a call that changes nothing. */
-  read<T>(call: Call, run: () => Promise<T>): Promise<T>;
-  /** Runs a call that may change something; `close` waits for it. */
-  change<T>(call: Call, run: () => Promise<T>): Promise<T>;
-}
+import type { TenantSessions } from './tenant-sessions.ts';
+import { TenantWatch } from './watch/tenant-watch.ts';
 
 /** One tenant of the file store. */
 export class FileTenantStore<S> implements TenantStore<S> {
   readonly tenant: TenantSessions;
-  readonly #runner: Runner;
-  readonly #watch: () => TenantWatch<S>;
 
-  /** @param options.watch Returns the tenant's watch, or creates it. */
-  constructor(tenant: TenantSessions, options: { runner: Runner; watch: () => TenantWatch<S> }) {
+  constructor(tenant: TenantSessions) {
     this.tenant = tenant;
-    this.#runner = options.runner;
-    this.#watch = options.watch;
   }
 
   getSnapshot(lookup: Lookup): Promise<SessionSnapshot<S> | undefined> {
@@ -76,24 +57,27 @@ export class FileTenantStore<S> implements TenantStore<S> {
   saveSnapshot(request: SaveRequest<S>): Promise<string | null> {
     const { snapshotId } = request;
     const what = snapshotId === undefined ? 'Saving a snapshot' : `Saving snapshot ${quote(snapshotId)}`;
-    return this.#change({ what }, () => new Save(this.tenant, request).run());
+    return this.#change({ what }, (isNew) => new Save(this.tenant, request, isNew).run());
   }
 
   onSnapshotStateChange(snapshotId: string, callback: (snapshot: SessionSnapshot<S>) => void): () => void {
-    return this.#watch().subscribe(snapshotId, callback);
+    const { folder, shared } = this.tenant;
+    const watch = shared.watches.get(folder.tenant) ?? new TenantWatch(this.tenant);
+    shared.watches.set(folder.tenant, watch);
+    return watch.subscribe(snapshotId, callback as (snapshot: SessionSnapshot) => void);
   }
 
-  listSnapshots(sessionId: string, page: PageOptions): Promise<Page<SnapshotMetadata>> {
-    checkPage(page, ['number']);
+  listSnapshots(sessionId: string, options: PageOptions): Promise<Page<SnapshotMetadata>> {
+    const page = checkPage(options, ['number']);
     return this.#read<Page<SnapshotMetadata>>({ what: `Listing session ${quote(sessionId)}` }, { items: [] }, () =>
       listSnapshots(this.tenant.session(sessionId), page),
     );
   }
 
-  listSessions(page: ListSessionsOptions): Promise<Page<SessionSummary>> {
-    checkPage(page, ['number', 'string']);
+  listSessions(options: ListSessionsOptions): Promise<Page<SessionSummary>> {
+    const page = checkPage(options, ['number', 'string']);
     return this.#read<Page<SessionSummary>>({ what: 'Listing the sessions' }, { items: [] }, () =>
-      listSessions(this.tenant, page),
+      listSessions(this.tenant, page, options.ownerId),
     );
   }
 
@@ -112,7 +96,7 @@ export class FileTenantStore<S> implements TenantStore<S> {
 
   readScopes(ids: readonly ScopeId[]): Promise<ScopeRecord[]> {
     const records = new ScopeRecords(this.tenant.folder);
-    return this.#runner.read({ what: 'Reading records' }, () => Promise.all(ids.map((id) => records.read(id))));
+    return this.tenant.shared.run({ what: 'Reading records' }, () => Promise.all(ids.map((id) => records.read(id))));
   }
 
   deleteScope(id: ScopeId): Promise<boolean> {
@@ -121,9 +105,9 @@ export class FileTenantStore<S> implements TenantStore<S> {
     return this.#change({ what, consequence }, () => new ScopeRecords(this.tenant.folder).remove(id));
   }
 
-  listScopes(page: PageOptions): Promise<Page<ScopeId>> {
-    checkPage(page, ['string']);
-    return this.#runner.read({ what: 'Listing records' }, () => new ScopeRecords(this.tenant.folder).list(page));
+  listScopes(options: PageOptions): Promise<Page<ScopeId>> {
+    const page = checkPage(options, ['string']);
+    return this.tenant.shared.run({ what: 'Listing records' }, () => new ScopeRecords(this.tenant.folder).list(page));
   }
 
   readRecords(request: RecordRead): Promise<SessionRecord[]> {
@@ -140,15 +124,9 @@ export class FileTenantStore<S> implements TenantStore<S> {
   }
 
   check(check: StoreCheck): Promise<void> {
-    const { folder, shared, finish } = this.tenant;
-    // Empty caches, so that everything is read from the disk.
-    const fresh = {
-      states: new LruCache<KnownState>(MOST_CHECKED),
-      sessions: new LruCache<FileSession>(WEIGHT_OF_SESSION),
-      sessionIds: new LruCache<string>(1),
-    };
-    const tenant = new TenantSessions({ ...shared, ...fresh }, folder.tenant, finish);
-    return this.#runner.change({ what: 'Checking' }, () => new TenantCheck(tenant, check).run());
+    return this.tenant.shared.run({ what: 'Checking' }, () =>
+      new TenantCheck(this.tenant.withEmptyCaches(), check).run(),
+    );
   }
 
   /** Calls `use` with the snapshot that a lookup names. */
@@ -170,13 +148,10 @@ export class FileTenantStore<S> implements TenantStore<S> {
 
   /** @param nothing The result for a tenant without data. */
   #read<T>(call: Call, nothing: T, run: () => Promise<T>): Promise<T> {
-    return this.#runner.read(call, async () => ((await this.tenant.open()) ? run() : nothing));
+    return this.tenant.shared.run(call, async () => ((await this.tenant.open()) ? run() : nothing));
   }
 
-  #change<T>(call: Call, run: () => Promise<T>): Promise<T> {
-    return this.#runner.change(call, async () => {
-      await this.tenant.prepare();
-      return run();
-    });
+  #change<T>(call: Call, run: (isNew: boolean) => Promise<T>): Promise<T> {
+    return this.tenant.shared.run(call, async () => run(await this.tenant.prepare()));
   }
 }

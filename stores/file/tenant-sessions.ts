@@ -1,63 +1,79 @@
 import { join } from 'node:path';
 import type { Encryption } from '../../src/store/encryption/encryption.ts';
-import type { LruCache } from '../../src/store/parts/lru-cache.ts';
+import { LruCache } from '../../src/store/parts/lru-cache.ts';
+import type { KnownState } from '../chain/known-state.ts';
 import { stampOf } from './disk/file-system.ts';
-import { isRefused, isSystemError } from './disk/io-error.ts';
+import { isRefused, isSystemError, type Call } from './disk/io-error.ts';
 import { readBeginning } from './disk/read-file.ts';
 import type { StoreFolder } from './disk/store-folder.ts';
 import { fileNameOf, hashOf, isFileName } from './format/names.ts';
 import { formatHeader, formatLine, sessionOfHeader, type LogLine } from './format/save-log.ts';
-import type { SnapshotHead } from './format/snapshot-file.ts';
-import type { KnownState } from '../chain/known-state.ts';
-import type { StateCache } from './read/read-snapshot.ts';
 import { scanTenant, type ScannedSession } from './read/scan-tenant.ts';
-import { newNonce, FileSession, type SessionTenant } from './file-session.ts';
+import { finish } from './remove/remove-snapshots.ts';
+import { newNonce, FileSession } from './file-session.ts';
 import { LOG, TenantFolder } from './tenant-folder.ts';
+import type { TenantWatch } from './watch/tenant-watch.ts';
+
+/** Characters of JSON text of the states that are kept in memory. */
+const MOST_CHARACTERS = 64 * 1024 * 1024;
+
+/** The most snapshots in the indexes in memory, for all tenants together. A single larger session is kept as well. */
+const MOST_SNAPSHOTS = 100_000;
+
+/** A session without snapshots takes as much memory as this many snapshots. */
+const WEIGHT_OF_SESSION = 4;
+
+/** The store's caches. */
+export class Caches {
+  /** By version. A version never changes. */
+  readonly states = new LruCache<KnownState>(MOST_CHARACTERS);
+  /** By the path of their folders. */
+  readonly sessions = new LruCache<FileSession>(MOST_SNAPSHOTS);
+  /** The ids of the sessions in which snapshots were last found, by the paths of the snapshots' files. */
+  readonly sessionIds = new LruCache<string>(MOST_SNAPSHOTS);
+
+  clear(): void {
+    for (const cache of [this.states, this.sessions, this.sessionIds]) cache.clear();
+  }
+}
 
 /** Shared by all tenants of a store. */
 export interface Shared {
   readonly folder: StoreFolder;
-  readonly states: StateCache;
-  /** By the path of their folders. */
-  readonly sessions: LruCache<FileSession>;
-  /** The ids of the sessions in which snapshots were last found, by the paths of the snapshots' files. */
-  readonly sessionIds: LruCache<string>;
+  readonly caches: Caches;
+  /** The watches of the tenants that have listeners, by the tenants' names. */
+  readonly watches: Map<string, TenantWatch>;
+  readonly pollIntervalMs: number;
   readonly checkpointInterval: number;
   readonly maxPersistedChainLength: number | undefined;
   readonly rejectBranching: boolean;
   readonly encryption: Encryption | undefined;
+  /** Runs a call, as {@link StoreFolder.run} does, in a directory without a foreign layout. */
+  run<T>(call: Call, work: () => Promise<T>): Promise<T>;
 }
-
-/** The most snapshots in the indexes in memory, for all tenants together. A single larger session is kept as well. */
-export const MOST_SNAPSHOTS = 100_000;
-
-/** A session without snapshots takes as much memory as this many snapshots. */
-export const WEIGHT_OF_SESSION = 4;
 
 /** A scan is not reused if its folder had changed less than this many ms before: the next change may result in the same stamp. */
 const STABLE_MS = 100;
 
 /** One tenant: its folder, its sessions, and the sessions of its snapshots. */
-export class TenantSessions implements SessionTenant {
+export class TenantSessions {
   readonly folder: TenantFolder;
   readonly shared: Shared;
-  readonly finish: SessionTenant['finish'];
-  /** Called after each committed write. */
-  onSaved: ((head: SnapshotHead, known: KnownState | undefined) => void) | undefined;
-  /** The tenant had no data at the last check. */
-  isNew = false;
   #scan: { readonly stamp: string; readonly result: Promise<Map<string, ScannedSession>> } | undefined;
 
-  constructor(shared: Shared, name: string, finish: (session: FileSession, line: LogLine) => Promise<void>) {
+  constructor(shared: Shared, name: string) {
     this.shared = shared;
     this.folder = new TenantFolder(shared.folder, name, shared.encryption);
-    this.finish = finish;
+  }
+
+  withEmptyCaches(): TenantSessions {
+    return new TenantSessions({ ...this.shared, caches: new Caches() }, this.folder.tenant);
   }
 
   /** The session as it is cached; `refresh` updates it. */
   session(sessionId: string): FileSession {
     const path = this.folder.session(sessionId);
-    const known = this.shared.sessions.get(path);
+    const known = this.shared.caches.sessions.get(path);
     if (known) return known;
     const session = new FileSession(this, sessionId);
     this.keep(session);
@@ -67,25 +83,30 @@ export class TenantSessions implements SessionTenant {
   /** Keeps a session in memory; call it when the session was used. */
   keep(session: FileSession): void {
     const weight = session.index.tree.size + WEIGHT_OF_SESSION;
-    this.shared.sessions.set(session.path, session, Math.min(weight, MOST_SNAPSHOTS));
+    this.shared.caches.sessions.set(session.path, session, Math.min(weight, MOST_SNAPSHOTS));
   }
 
   /** Call it when the session was removed. */
   forget(session: FileSession): void {
-    this.shared.sessions.delete(session.path);
+    this.shared.caches.sessions.delete(session.path);
+  }
+
+  /** {@link finish} for {@link FileSession}, which can't import it. */
+  finish(session: FileSession, line: LogLine): Promise<void> {
+    return finish(session, line);
   }
 
   sessionOfSnapshot(snapshotId: string): FileSession | undefined {
-    const id = this.shared.sessionIds.get(this.folder.snapshot(snapshotId));
+    const id = this.shared.caches.sessionIds.get(this.folder.snapshot(snapshotId));
     return id === undefined ? undefined : this.session(id);
   }
 
   rememberSnapshot(snapshotId: string, { id }: FileSession): void {
-    this.shared.sessionIds.set(this.folder.snapshot(snapshotId), id, 1);
+    this.shared.caches.sessionIds.set(this.folder.snapshot(snapshotId), id, 1);
   }
 
   forgetSnapshot(snapshotId: string): void {
-    this.shared.sessionIds.delete(this.folder.snapshot(snapshotId));
+    this.shared.caches.sessionIds.delete(this.folder.snapshot(snapshotId));
   }
 
   /** The names of the tenant's sessions in the file system. */
@@ -107,6 +128,7 @@ export class TenantSessions implements SessionTenant {
     return id === undefined ? undefined : this.session(id);
   }
 
+  /** The content of the tenant's snapshot files, by session. */
   async scan(): Promise<Map<string, ScannedSession>> {
     const stats = this.folder.store.fs.stat(this.folder.path);
     if (!stats) return new Map();
@@ -130,14 +152,19 @@ export class TenantSessions implements SessionTenant {
     return kind !== 'none';
   }
 
-  /** Call it before a change. Writes the logs of all sessions if their folder is lost. */
-  async prepare(): Promise<void> {
+  /**
+   * Call it before a change. Writes the logs of all sessions if their folder is lost.
+   *
+   * @returns Whether the tenant has no data yet.
+   */
+  async prepare(): Promise<boolean> {
     this.folder.store.prepare();
     const kind = this.folder.kind();
-    this.isNew = kind === 'none';
-    if (kind !== 'lost') return;
-    const { locks } = this.folder.store;
-    await locks.run(hashOf(this.folder.tenant, 'logs'), 'The tenant', () => this.#restoreLogs());
+    if (kind === 'lost') {
+      const { locks } = this.folder.store;
+      await locks.run(hashOf(this.folder.tenant, 'logs'), 'The tenant', () => this.#restoreLogs());
+    }
+    return kind === 'none';
   }
 
   async #restoreLogs(): Promise<void> {

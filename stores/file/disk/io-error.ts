@@ -85,10 +85,7 @@ function reported(
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'UNKNOWN']);
 
 /** The error of a call that failed because the store's directory can't be created or opened; `undefined` for other failures. */
-function unusableDirectoryError(
-  { given, path, fs, owner = 'FileSessionStore' }: StoreDirectory,
-  error: unknown,
-): GenkitError | undefined {
+function unusableDirectoryError({ given, path, fs, owner }: StoreDirectory, error: unknown): GenkitError | undefined {
   const code = codeOf(error) ?? '';
   if (NO_LINKS.has(code) && (error as NodeJS.ErrnoException).syscall === 'link') {
     return directoryError(

@@ -2,7 +2,9 @@ import { dirname, join, relative } from 'node:path';
 import { failedPrecondition, quote } from '../../../src/errors.ts';
 import { attempt, closeQuietly, codeOf, CREATE, READ_FOLDER, type FileSystem } from './file-system.ts';
 import { FolderCommits } from './folder-commits.ts';
+import { reportingFailures, type Call } from './io-error.ts';
 import { LockFolder } from './lock-folder.ts';
+import type { StoreDirectory } from './usable-directory.ts';
 
 /** Whether a save is on the disk when it is acknowledged. */
 export type Durability = 'full' | 'fast';
@@ -11,14 +13,17 @@ export type Durability = 'full' | 'fast';
 export class StoreFolder {
   readonly fs: FileSystem;
   readonly path: string;
-  readonly #calls = new Set<Promise<unknown>>();
   readonly durability: Durability;
   readonly locks: LockFolder;
+  readonly #directory: StoreDirectory;
+  readonly #calls = new Set<Promise<unknown>>();
   readonly #commits = new FolderCommits((path) => this.#flushEntries(path));
   readonly #temporary: string;
   #isTidied = false;
 
-  constructor(fs: FileSystem, path: string, options: { durability: Durability; lockTimeoutMs: number }) {
+  constructor(directory: StoreDirectory, options: { durability: Durability; lockTimeoutMs: number }) {
+    const { fs, path } = directory;
+    this.#directory = directory;
     this.fs = fs;
     this.path = path;
     this.durability = options.durability;
@@ -42,13 +47,14 @@ export class StoreFolder {
     if (hasTemporary) attempt(() => this.#tidyTemporary());
   }
 
-  /** Makes `close` wait for a call. */
-  async track<T>(call: Promise<T>): Promise<T> {
-    this.#calls.add(call);
+  /** Runs a call of the store, for which `close` waits. Failures of the system become errors that name only the given path. */
+  async run<T>(call: Call, work: () => Promise<T>): Promise<T> {
+    const running = reportingFailures(call, this.#directory, work);
+    this.#calls.add(running);
     try {
-      return await call;
+      return await running;
     } finally {
-      this.#calls.delete(call);
+      this.#calls.delete(running);
     }
   }
 

@@ -10,35 +10,37 @@ export interface StoreDirectory {
   /** Absolute. */
   readonly path: string;
   readonly fs: FileSystem;
-  /** The class of the store, for messages. Default: `FileSessionStore`. */
-  readonly owner?: string;
+  /** The class of the store, for messages. */
+  readonly owner: string;
 }
 
 /**
- * The absolute path of a directory that exists or can be created.
+ * A directory that exists or can be created.
  *
- * @throws `INVALID_ARGUMENT` if `directory` is not a path, `FAILED_PRECONDITION` if a file is in its place.
+ * @throws `INVALID_ARGUMENT` if `given` is not a path, `FAILED_PRECONDITION` if a file is in its place.
  */
-export function usableDirectory(directory: unknown, fs: FileSystem, owner = 'FileSessionStore'): string {
-  if (typeof directory !== 'string' || directory.trim() === '' || directory.includes('\0')) {
+export function usableDirectory(given: unknown, fs: FileSystem, owner: string): StoreDirectory {
+  if (typeof given !== 'string' || given.trim() === '' || given.includes('\0')) {
     throw invalidArgument(`${owner} needs the path of a directory as its first argument.`);
   }
-  let path: string;
-  try {
-    path = resolve(directory);
-  } catch {
-    throw directoryError(
-      `${owner} can't use ${quote(directory)}: the working directory of the process was removed. Pass an absolute path.`,
-    );
-  }
+  const path = absolute(given, owner);
   for (let at = path; ; at = dirname(at)) {
     const found = statIfReachable(fs, at);
-    if (found?.isDirectory()) return path;
-    if (found) {
+    if (found && !found.isDirectory()) {
       const place = at === path ? 'it' : 'a part of its path';
-      throw directoryError(`${owner} can't use ${quote(directory)}: ${place} is not a directory.`);
+      throw directoryError(`${owner} can't use ${quote(given)}: ${place} is not a directory.`);
     }
-    if (at === dirname(at)) return path;
+    if (found || at === dirname(at)) return { given, path, fs, owner };
+  }
+}
+
+function absolute(given: string, owner: string): string {
+  try {
+    return resolve(given);
+  } catch {
+    throw directoryError(
+      `${owner} can't use ${quote(given)}: the working directory of the process was removed. Pass an absolute path.`,
+    );
   }
 }
 

@@ -6,7 +6,6 @@ import type { SnapshotPathPrefix } from '../../../src/store/name-tenant.ts';
 import { KeyQueue } from '../../../src/store/parts/key-queue.ts';
 import { LruCache } from '../../../src/store/parts/lru-cache.ts';
 import { nodeFileSystem, type FileSystem } from '../disk/file-system.ts';
-import { reportingFailures } from '../disk/io-error.ts';
 import { StoreFolder, type Durability } from '../disk/store-folder.ts';
 import { usableDirectory } from '../disk/usable-directory.ts';
 import type { LoadedLog } from './memory-log.ts';
@@ -65,16 +64,14 @@ export class FileMemoryStore extends BaseMemoryStore {
       lockTimeoutMs: isWhole(0),
     });
     super('FileMemoryStore', options?.pathPrefix);
-    const path = usableDirectory(directory, fileSystem, 'FileMemoryStore');
     const { durability = 'full', lockTimeoutMs = 10_000, encryption } = options ?? {};
-    const place = { given: directory, path, fs: fileSystem, owner: 'FileMemoryStore' };
+    const usable = usableDirectory(directory, fileSystem, 'FileMemoryStore');
     this.#shared = {
-      folder: new StoreFolder(fileSystem, path, { durability, lockTimeoutMs }),
+      folder: new StoreFolder(usable, { durability, lockTimeoutMs }),
       loaded: new LruCache<LoadedLog>(MOST_BYTES),
       loads: new KeyQueue(),
       encryption,
       reported: new Set(),
-      run: (what, call) => this.#shared.folder.track(reportingFailures({ what }, place, call)),
     };
   }
 

@@ -46,8 +46,6 @@ export interface SharedMemories extends SharedLogs {
   readonly encryption: Encryption | undefined;
   /** The unreadable jobs that were logged, by their `ref`. */
   readonly reported: Set<string>;
-  /** Runs a call. Failures of the system become errors that do not name its paths. */
-  run<T>(what: string, call: () => Promise<T>): Promise<T>;
 }
 
 /** One scope: its folder and its files. */
@@ -179,11 +177,11 @@ export class FileMemoryTenant implements MemoryTenant {
       }
       return entries;
     };
-    return this.#shared.run('Listing memory jobs', () => this.#readJobs(read));
+    return this.#shared.folder.run({ what: 'Listing memory jobs' }, () => this.#readJobs(read));
   }
 
   listScopes({ limit, after = '' }: ListRequest, unreadable: Unreadable[]): Promise<ListEntry<MemoryScopeId>[]> {
-    return this.#shared.run('Listing scopes', async () => {
+    return this.#shared.folder.run({ what: 'Listing scopes' }, async () => {
       const { folder } = this.#shared;
       const withJobs = await this.#scopesWithJobs();
       const names = [...new Set([...this.#scopeNames(), ...withJobs.keys()])].filter((name) => name > after).toSorted();
@@ -381,18 +379,20 @@ export class FileMemoryTenant implements MemoryTenant {
   }
 
   #read<T>(key: string, call: (scope: Scope) => Promise<T>): Promise<T> {
-    return this.#shared.run('Reading memories', () => {
+    const { folder } = this.#shared;
+    return folder.run({ what: 'Reading memories' }, () => {
       // Refuses a link in the folder's place.
-      this.#shared.folder.hasFolder(this.#scopes);
+      folder.hasFolder(this.#scopes);
       return call(this.#scope(key));
     });
   }
 
   #change<T>(what: string, call: () => Promise<T>): Promise<T> {
-    return this.#shared.run(what, () => {
-      this.#shared.folder.prepare();
-      this.#shared.folder.hasFolder(this.#scopes);
-      this.#shared.folder.hasFolder(this.#jobs.path);
+    const { folder } = this.#shared;
+    return folder.run({ what }, () => {
+      folder.prepare();
+      folder.hasFolder(this.#scopes);
+      folder.hasFolder(this.#jobs.path);
       return call();
     });
   }

@@ -1,14 +1,7 @@
 import { join, relative } from 'node:path';
 import { copyJson } from '../../../src/json/value.ts';
-import type {
-  ListSessionsOptions,
-  Page,
-  PageOptions,
-  SessionSummary,
-  SnapshotMetadata,
-  Unreadable,
-} from '../../../src/store/contract.ts';
-import { checkPage, pageOf } from '../../../src/store/list/page.ts';
+import type { Page, SessionSummary, SnapshotMetadata, Unreadable } from '../../../src/store/contract.ts';
+import { pageOf, type PageRequest, type Position } from '../../../src/store/list/page.ts';
 import { summarize, usageOf, usageOfSession } from '../../../src/store/list/session-summary.ts';
 import { isRefused, isSystemError } from '../disk/io-error.ts';
 import { Pace } from '../disk/pace.ts';
@@ -49,8 +42,10 @@ function openedIfPossible(session: FileSession, head: SnapshotHead): Promise<Sna
 }
 
 /** A page of the session's snapshots, in the order of their first saves. */
-export async function listSnapshots(session: FileSession, options: PageOptions): Promise<Page<SnapshotMetadata>> {
-  const { limit, after: [after] = [0] } = checkPage(options, ['number']);
+export async function listSnapshots(
+  session: FileSession,
+  { limit, after: [after] = [0] }: PageRequest<Position<['number']>>,
+): Promise<Page<SnapshotMetadata>> {
   await session.refresh();
   const rest = [...session.index.tree.nodes()].filter(({ place }) => place > after);
   await loadHeads(session, rest.slice(0, limit));
@@ -80,13 +75,16 @@ export async function* sessionsOf(tenant: TenantSessions, unreadable: Unreadable
   }
 }
 
-/** A page of the tenant's sessions, the one written last first. */
+/**
+ * A page of the tenant's sessions, the one written last first.
+ *
+ * @param ownerId `undefined`: sessions of any owner.
+ */
 export async function listSessions(
   tenant: TenantSessions,
-  options: ListSessionsOptions,
+  { limit, after }: PageRequest<Position<['number', 'string']>>,
+  ownerId: string | undefined,
 ): Promise<Page<SessionSummary>> {
-  const { limit, after } = checkPage(options, ['number', 'string']);
-  const { ownerId } = options;
   const position = after && { writtenAt: after[0], name: after[1] };
   const listed: ListedSession[] = [];
   const unreadable: Unreadable[] = [];

@@ -24,7 +24,7 @@ export async function readChain<Ref>(ref: Ref, reader: ChainReader<Ref>): Promis
   const newestFirst: JsonPatch[] = [];
   for (let at = ref; ;) {
     const known = reader.known(at);
-    if (known) return patched(known, newestFirst.toReversed());
+    if (known) return patched(known, newestFirst);
     const written = await reader.read(at);
     if (written.kind === 'none') {
       if (newestFirst.length > 0) throw new Error('a patched snapshot has no state to start from');
@@ -32,14 +32,16 @@ export async function readChain<Ref>(ref: Ref, reader: ChainReader<Ref>): Promis
     }
     if (written.kind === 'whole') {
       const texts = await reader.shards([...new Set(written.lifts.flatMap((lift) => lift.shards))]);
-      const filled = fill(written.skeleton, written.lifts, (name) => texts.get(name)!);
-      return patched(filled, newestFirst.toReversed());
+      return patched(
+        fill(written.skeleton, written.lifts, (name) => texts.get(name)!),
+        newestFirst,
+      );
     }
     newestFirst.push(written.patch);
     at = written.base;
   }
 }
 
-function patched({ state, memory, length }: KnownState, patches: readonly JsonPatch[]): KnownState {
-  return { state: patches.reduce((document, patch) => applyShared(document, patch), state), memory, length };
+function patched(known: KnownState, newestFirst: readonly JsonPatch[]): KnownState {
+  return { ...known, state: newestFirst.reduceRight((state, patch) => applyShared(state, patch), known.state) };
 }

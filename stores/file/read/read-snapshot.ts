@@ -50,7 +50,7 @@ export async function readSnapshot(
   snapshotId: string,
 ): Promise<LoadedSnapshot | undefined> {
   if (location === 'no-session') return readWithoutSession(folder, snapshotId);
-  return retrying(location, snapshotId, (node) => load(location, node, shared.states));
+  return retrying(location, snapshotId, (node) => load(location, node, shared.caches.states));
 }
 
 /** As {@link readSnapshot}, but of a snapshot in a session only the head. */

@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import { dataLoss } from '../../../src/errors.ts';
-import type { Page, PageOptions, ScopeChange, ScopeId, ScopeRecord, Unreadable } from '../../../src/store/contract.ts';
-import { checkPage, pageOf } from '../../../src/store/list/page.ts';
+import type { Page, ScopeChange, ScopeId, ScopeRecord, Unreadable } from '../../../src/store/contract.ts';
+import { pageOf, type PageRequest, type Position } from '../../../src/store/list/page.ts';
 import { describeScope, runScopeChange, scopeKey, scopeOfKey } from '../../../src/store/records/record-scopes.ts';
 import { attempt, closeQuietly, READ_APPEND } from '../disk/file-system.ts';
 import { CallerFailure, unlessRefused } from '../disk/io-error.ts';
@@ -65,8 +65,7 @@ export class ScopeRecords {
   }
 
   /** The names of the records that are not empty. */
-  async list(options: PageOptions): Promise<Page<ScopeId>> {
-    const { limit, after: [after] = [''] } = checkPage(options, ['string']);
+  async list({ limit, after: [after] = [''] }: PageRequest<Position<['string']>>): Promise<Page<ScopeId>> {
     const names = this.#folder.hasScopes() ? this.#folder.store.namesIn(this.#folder.scopes) : [];
     const records = new Set(names.map((name) => /^([0-9a-f]{64})\.(?:json|draft)$/.exec(name)?.[1] ?? ''));
     const found: { name: string; id: ScopeId }[] = [];

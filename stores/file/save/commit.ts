@@ -96,7 +96,7 @@ export async function carryOut(
   if (saved === NAME_IS_TAKEN) return saved;
   remember(tenant, saved, known);
   if (session) await end(session, saved, pending, isSettled);
-  tenant.onSaved?.(saved, known);
+  tenant.shared.watches.get(tenant.folder.tenant)?.saved(saved, known);
 }
 
 interface Written {
@@ -184,12 +184,12 @@ async function end(
 
 /** Caches the state for the next turn. Drops the state before it, which is seldom needed again. */
 function remember(
-  { shared: { states } }: TenantSessions,
+  { shared: { caches } }: TenantSessions,
   { state, base, meta }: SnapshotHead,
   known: KnownState | undefined,
 ): void {
-  if (known) cacheState(states, state.version, known);
-  if (base && meta.status === 'completed') states.delete(base.version);
+  if (known) cacheState(caches.states, state.version, known);
+  if (base && meta.status === 'completed') caches.states.delete(base.version);
 }
 
 async function succeeds(work: () => Promise<unknown>): Promise<boolean> {

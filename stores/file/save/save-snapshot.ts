@@ -62,10 +62,13 @@ type WrittenPart = Pick<Commit, 'body' | 'shards' | 'known' | 'cipher'> &
 export class Save<S> {
   readonly #tenant: TenantSessions;
   readonly #request: SaveRequest<S>;
+  readonly #isNewTenant: boolean;
 
-  constructor(tenant: TenantSessions, request: SaveRequest<S>) {
+  /** @param isNewTenant The tenant has no data yet. */
+  constructor(tenant: TenantSessions, request: SaveRequest<S>, isNewTenant: boolean) {
     this.#tenant = tenant;
     this.#request = request;
+    this.#isNewTenant = isNewTenant;
   }
 
   /** @returns The snapshot's id; `null`: the mutator skipped the write. */
@@ -95,7 +98,7 @@ export class Save<S> {
     if (answer === null) return null;
     const next = revise(id, undefined, answer, now);
     // Checked before folders are created, so that a refused first save creates none.
-    if (this.#tenant.isNew) check(next);
+    if (this.#isNewTenant) check(next);
     const sessionId = sessionOf(next);
     if (sessionId === undefined) return this.#lockSnapshot(id, (lock) => this.#commitSingle(lock, next, undefined));
     const session = this.#tenant.session(sessionId);

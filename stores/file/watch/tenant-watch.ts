@@ -25,11 +25,9 @@ interface Watched {
  * Notifies listeners of saves to one tenant: of this process's own saves at once, of those by other processes when the system reports a
  * change in the tenant's folder or at the next poll. Works before the tenant has a folder, and does not create one.
  */
-export class TenantWatch<S> {
+export class TenantWatch {
   readonly #tenant: TenantSessions;
-  readonly #hub = new WatchHub<S>();
-  readonly #pollIntervalMs: number;
-  readonly #onIdle: () => void;
+  readonly #hub = new WatchHub<unknown>();
   /** By the names of their files. */
   readonly #watched = new Map<string, Watched>();
   readonly #due = new Set<Watched>();
@@ -37,30 +35,30 @@ export class TenantWatch<S> {
   #watch: (Watch & { readonly path: string }) | undefined;
   #isChecking = false;
 
-  /** @param options.onIdle Called when the last listener has left. */
-  constructor(tenant: TenantSessions, options: { pollIntervalMs: number; onIdle: () => void }) {
+  constructor(tenant: TenantSessions) {
     this.#tenant = tenant;
-    this.#pollIntervalMs = options.pollIntervalMs;
-    this.#onIdle = options.onIdle;
-    tenant.onSaved = (head, known) => {
-      const watched = this.#watched.get(snapshotName(head.meta.snapshotId));
-      if (watched) this.#notify(watched, head, known);
-    };
   }
 
-  subscribe(snapshotId: string, listener: (snapshot: SessionSnapshot<S>) => void): () => void {
+  /** Notifies listeners of a save by this process. */
+  saved(head: SnapshotHead, known: KnownState | undefined): void {
+    const watched = this.#watched.get(snapshotName(head.meta.snapshotId));
+    if (watched) this.#notify(watched, head, known);
+  }
+
+  subscribe(snapshotId: string, listener: (snapshot: SessionSnapshot) => void): () => void {
     const name = snapshotName(snapshotId);
     const known = this.#watched.get(name);
     const watched = known ?? { snapshotId, notified: undefined, stamp: '', hasNewListener: false, wasMissing: false };
     this.#watched.set(name, watched);
     watched.hasNewListener = true;
     const unsubscribe = this.#hub.subscribe(snapshotId, listener, () => this.#forget(name));
-    this.#timer ??= setInterval(() => this.#checkSoon(), this.#pollIntervalMs).unref();
+    this.#timer ??= setInterval(() => this.#checkSoon(), this.#tenant.shared.pollIntervalMs).unref();
     this.#watchFolder();
     this.#checkSoon(watched);
     return unsubscribe;
   }
 
+  /** Call it when the last listener has left, or the store is closed. */
   close(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
@@ -68,14 +66,12 @@ export class TenantWatch<S> {
     this.#watch = undefined;
     this.#watched.clear();
     this.#hub.close();
-    this.#tenant.onSaved = undefined;
+    this.#tenant.shared.watches.delete(this.#tenant.folder.tenant);
   }
 
   #forget(name: string): void {
     this.#watched.delete(name);
-    if (this.#watched.size > 0) return;
-    this.close();
-    this.#onIdle();
+    if (this.#watched.size === 0) this.close();
   }
 
   /** Watches the tenant's folder, or the store's while there is none. */
@@ -139,7 +135,7 @@ export class TenantWatch<S> {
 
   #notify(watched: Watched, head: SnapshotHead, known: KnownState | undefined): void {
     const { notified, snapshotId } = watched;
-    const copy = (): SessionSnapshot<S> => handOut<S>(head.meta, { state: known && (() => known.state) });
+    const copy = (): SessionSnapshot => handOut(head.meta, { state: known && (() => known.state) });
     if (notified && isSameSnapshot(notified, head) && head.write <= notified.write) {
       if (head.write === notified.write) this.#hub.announce(snapshotId, head.meta.status, copy);
     } else {
@@ -171,7 +167,7 @@ function missedStatuses(head: SnapshotHead, notified: SnapshotHead | undefined):
 }
 
 /** The snapshot with an earlier status. It has only fields that never change. */
-function withEarlierStatus<S>({ meta }: SnapshotHead, status: SnapshotStatus | undefined): SessionSnapshot<S> {
+function withEarlierStatus({ meta }: SnapshotHead, status: SnapshotStatus | undefined): SessionSnapshot {
   const { snapshotId, sessionId, parentId, createdAt } = meta;
   return {
     snapshotId,

@@ -214,7 +214,7 @@ describe('the process keeps no data of', () => {
       if (i < 10) await store.deleteSession({ sessionId });
     }
     await collected(refs.slice(0, 10));
-    store.sessions.shared.sessions.clear();
+    store.sessions.shared.caches.sessions.clear();
     await collected(refs);
     expect(await store.getSnapshotMetadata({ snapshotId: 'n15' })).toMatchObject({ sessionId: 's15' });
     await store.close();
