@@ -200,19 +200,14 @@ export class FileSession {
    * an earlier one has an earlier title, and the same owner.
    */
   headWithDetails(): SnapshotHead | undefined {
-    for (const node of this.#newestFirst()) {
-      const head = node && headIfReadable(this, node);
+    const { tree, lastWritten } = this.index;
+    const last = lastWritten && headIfReadable(this, lastWritten);
+    if (last) return last;
+    for (const node of [...tree.nodes()].toReversed()) {
+      const head = headIfReadable(this, node);
       if (head) return head;
     }
     return undefined;
-  }
-
-  /** A generator, because a save needs the first one, and seldom another. */
-  *#newestFirst(): Generator<IndexNode | undefined> {
-    const { tree, lastWritten } = this.index;
-    yield lastWritten;
-    yield tree.latestLeaf();
-    yield* [...tree.nodes()].toReversed();
   }
 
   /** The path of a removed snapshot's state that diffs of other snapshots need. */

@@ -87,10 +87,6 @@ export class SessionIndex {
     return this.#lines > 4 * this.tree.size + 128;
   }
 
-  at(place: number): IndexNode | undefined {
-    return this.#byPlace.get(place);
-  }
-
   /**
    * @throws DamagedLog when the line can't follow those before it.
    */

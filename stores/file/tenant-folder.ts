@@ -80,4 +80,13 @@ export class TenantFolder {
   hasScopes(): boolean {
     return this.store.hasFolder(this.path) && this.store.hasFolder(this.scopes);
   }
+
+  /**
+   * Whether a session record was ever saved for the tenant.
+   *
+   * @throws as {@link kind} does.
+   */
+  hasRecords(): boolean {
+    return this.store.hasFolder(this.path) && this.store.hasFolder(this.allRecords);
+  }
 }

@@ -171,8 +171,8 @@ export class TenantCheck {
   }
 
   async #checkRecords(): Promise<void> {
-    const { store, path, allRecords, sessions } = this.#tenant.folder;
-    if (!store.hasFolder(path) || !store.hasFolder(allRecords)) return;
+    const { store, allRecords, sessions } = this.#tenant.folder;
+    if (!this.#tenant.folder.hasRecords()) return;
     for (const name of store.namesIn(allRecords)) {
       await this.#pace.rest();
       const folder = join(allRecords, name);

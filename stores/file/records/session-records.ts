@@ -44,8 +44,8 @@ export class SessionRecords {
    * @throws `FAILED_PRECONDITION` when something else is in the place of their folder.
    */
   exist(): boolean {
-    const { store, path, allRecords } = this.#session.tenant.folder;
-    return store.hasFolder(path) && store.hasFolder(allRecords) && store.hasFolder(this.#path);
+    const { folder } = this.#session.tenant;
+    return folder.hasRecords() && folder.store.hasFolder(this.#path);
   }
 
   /** @throws `DATA_LOSS` when the file of one of the records is damaged. */
@@ -181,8 +181,8 @@ export function removeIfEmpty({ fs }: StoreFolder, path: string): void {
 
 /** Removes the records of sessions that were never begun. */
 export async function removeOrphanRecords(tenant: TenantSessions): Promise<void> {
-  const { store, path, allRecords } = tenant.folder;
-  if (!store.hasFolder(path) || !store.hasFolder(allRecords)) return;
+  const { store, allRecords } = tenant.folder;
+  if (!tenant.folder.hasRecords()) return;
   const pace = new Pace();
   for (const folder of store.namesIn(allRecords)) {
     await pace.rest();

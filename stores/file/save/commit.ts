@@ -55,7 +55,10 @@ export async function carryOut(
   commit: Commit,
 ): Promise<void | typeof NAME_IS_TAKEN> {
   const { session, line, head, known } = commit;
-  const records = new ScopeRecords(tenant.folder);
+  const { folder } = tenant;
+  const { store } = folder;
+  const { snapshotId } = head.meta;
+  const records = new ScopeRecords(folder);
   await records.settle(head);
   let pending: PendingSave | undefined;
   let isNaming = false;
@@ -67,28 +70,30 @@ export async function carryOut(
       pending = line && session!.beginSave(line, written.head.incarnation);
       const folders = [...(pending?.made ?? []), ...(await writeRest(tenant, commit, written.head, drafts))];
       await flush(tenant, [written.fd, ...(pending ? [pending.fd] : [])], folders);
-      await put(tenant, commit, written, {
-        before: () => {
-          lock.assertHeld();
-          isNaming = true;
-        },
-        after: () => {
-          isThere = true;
-          pending?.commit();
-        },
+      await store.changeFolder(folder.path, () => {
+        const place = folder.snapshot(snapshotId);
+        lock.assertHeld();
+        isNaming = true;
+        store.move(written.path, place, commit);
+        isThere = true;
+        pending?.commit();
+        const node = session?.index.tree.get(snapshotId);
+        if (node) {
+          attempt(() => (node.seen = { head: written.head, stamp: stampOf(store.fs.stat(place)!), isWhole: true }));
+        }
       });
     } catch (error) {
       if (isThere) {
         pending?.end(false);
-        throw outcomeUnknown(`Saving snapshot ${quote(head.meta.snapshotId)}`, error);
+        throw outcomeUnknown(`Saving snapshot ${quote(snapshotId)}`, error);
       }
-      tenant.folder.store.removeQuietly(written.path);
+      store.removeQuietly(written.path);
       pending?.cancel();
       records.removeDrafts(drafts);
       if (isNaming && codeOf(error) === 'EEXIST') return NAME_IS_TAKEN;
       throw error;
     } finally {
-      closeQuietly(tenant.folder.store.fs, written.fd);
+      closeQuietly(store.fs, written.fd);
     }
     isSettled = await succeeds(() => records.settleDrafts(drafts));
     return written.head;
@@ -96,7 +101,7 @@ export async function carryOut(
   if (saved === NAME_IS_TAKEN) return saved;
   remember(tenant, saved, known);
   if (session) await end(session, saved, pending, isSettled);
-  tenant.shared.watches.get(tenant.folder.tenant)?.saved(saved, known);
+  tenant.shared.watches.get(folder.tenant)?.saved(saved, known);
 }
 
 interface Written {
@@ -144,25 +149,6 @@ async function flush(
   // Waits for all, because the caller closes the files.
   const failed = (await Promise.allSettled(flushes)).find((outcome) => outcome.status === 'rejected');
   if (failed) throw failed.reason;
-}
-
-/** Moves the snapshot's file into its place. Calls `before` and `after` right before and after the move. */
-async function put(
-  { folder }: TenantSessions,
-  { session, replaces }: Commit,
-  { head, path }: Written,
-  { before, after }: { before: () => void; after: () => void },
-): Promise<void> {
-  const { store } = folder;
-  const { snapshotId } = head.meta;
-  const place = folder.snapshot(snapshotId);
-  await store.changeFolder(folder.path, () => {
-    before();
-    store.move(path, place, { replaces });
-    after();
-    const node = session?.index.tree.get(snapshotId);
-    if (node) attempt(() => (node.seen = { head, stamp: stampOf(store.fs.stat(place)!), isWhole: true }));
-  });
 }
 
 /** Completes a save after its commit point. A failure here does not fail the save. */
