@@ -33,7 +33,7 @@ import type {
 import { assertFunction, checkLookup, checkSession, type Lookup } from './check-lookup.ts';
 import { checkRecordRead, checkRecordWrite, type RecordRead, type RecordWrite } from './records/session-records.ts';
 import { isErasureSession } from './records/erasure.ts';
-import { checkScope, checkScopeChanges, checkScopes } from './records/record-scopes.ts';
+import { checkScopeChanges, checkScopes, scopeKey } from './records/record-scopes.ts';
 import { checkOptions, isAny, isBoolean, isFunction, isWhole, type OptionCheck } from './check-options.ts';
 import { StoreCheck } from './parts/store-check.ts';
 import { checkDetails } from './list/session-summary.ts';
@@ -69,8 +69,10 @@ export interface TenantStore<S> {
   listSessions(page: ListSessionsOptions): Awaitable<Page<SessionSummary>>;
   deleteSession(sessionId: string, expectedLeafId: string | undefined): Awaitable<DeleteResult>;
   prune(policy: PrunePolicy, options: PruneOptions): Awaitable<PruneResult>;
-  readScopes(ids: readonly ScopeId[]): Awaitable<ScopeRecord[]>;
-  deleteScope(id: ScopeId): Awaitable<boolean>;
+  /** @param keys By `scopeKey`. */
+  readScopes(keys: readonly string[]): Awaitable<ScopeRecord[]>;
+  /** @param key By `scopeKey`. */
+  deleteScope(key: string): Awaitable<boolean>;
   listScopes(page: PageOptions): Awaitable<Page<ScopeId>>;
   readRecords(request: RecordRead): Awaitable<SessionRecord[]>;
   writeRecord(request: RecordWrite): Awaitable<string | null>;
@@ -198,7 +200,7 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
   }
 
   async deleteScope(options: SessionStoreOptions & { scope: ScopeId }): Promise<boolean> {
-    return this.#tenantStore(options, 'deleteScope').deleteScope(checkScope(options));
+    return this.#tenantStore(options, 'deleteScope').deleteScope(scopeKey(options?.scope));
   }
 
   async listScopes(options: PageOptions = {}): Promise<Page<ScopeId>> {

@@ -94,15 +94,15 @@ export class FileTenantStore<S> implements TenantStore<S> {
     return this.#change({ what: 'Pruning', consequence: REMOVED_OR_NOT }, () => prune(this.tenant, policy, options));
   }
 
-  readScopes(ids: readonly ScopeId[]): Promise<ScopeRecord[]> {
+  readScopes(keys: readonly string[]): Promise<ScopeRecord[]> {
     const records = new ScopeRecords(this.tenant.folder);
-    return this.tenant.shared.run({ what: 'Reading records' }, () => Promise.all(ids.map((id) => records.read(id))));
+    return this.tenant.shared.run({ what: 'Reading records' }, () => Promise.all(keys.map((key) => records.read(key))));
   }
 
-  deleteScope(id: ScopeId): Promise<boolean> {
-    const what = `Deleting the state of ${describeScope(id)}`;
+  deleteScope(key: string): Promise<boolean> {
+    const what = `Deleting the state of ${describeScope(key)}`;
     const consequence = 'The record was either removed or left unchanged';
-    return this.#change({ what, consequence }, () => new ScopeRecords(this.tenant.folder).remove(id));
+    return this.#change({ what, consequence }, () => new ScopeRecords(this.tenant.folder).remove(key));
   }
 
   listScopes(options: PageOptions): Promise<Page<ScopeId>> {

@@ -17,7 +17,6 @@ import type {
   SnapshotMetadata,
 } from '../../src/store/contract.ts';
 import type { Lookup } from '../../src/store/check-lookup.ts';
-import { scopeKey } from '../../src/store/records/record-scopes.ts';
 import type { RecordRead, RecordWrite } from '../../src/store/records/session-records.ts';
 import type { StoreCheck } from '../../src/store/parts/store-check.ts';
 import { TenantCheck } from './check/check-tenant.ts';
@@ -95,13 +94,12 @@ export class FirestoreTenantStore<S> implements TenantStore<S> {
     return this.#call('prune', 'Pruning', () => new Prune(this.#data, this.#reader, policy, options).run());
   }
 
-  readScopes(ids: readonly ScopeId[]): Promise<ScopeRecord[]> {
-    return this.#call('readScopes', 'Reading scopes', () => readScopes(this.#data, ids.map(scopeKey)));
+  readScopes(keys: readonly string[]): Promise<ScopeRecord[]> {
+    return this.#call('readScopes', 'Reading scopes', () => readScopes(this.#data, keys));
   }
 
-  deleteScope(id: ScopeId): Promise<boolean> {
+  deleteScope(key: string): Promise<boolean> {
     const { caches, database } = this.#data;
-    const key = scopeKey(id);
     return this.#call('deleteScope', 'Deleting a scope', async () => {
       caches.scopes.delete(this.#data.keyOf(key));
       // The key first: after an interruption the record is still listed, so the deletion can be repeated.

@@ -23,7 +23,7 @@ import type {
 import { type Lookup } from '../../src/store/check-lookup.ts';
 import { assertExpectedLeaf, assertRequiredSnapshot, chooseLeaf } from '../../src/store/choose-leaf.ts';
 import { checkPage, pageOf } from '../../src/store/list/page.ts';
-import { runScopeChange, scopeKey, scopeOfKey } from '../../src/store/records/record-scopes.ts';
+import { runScopeChange, scopeOfKey } from '../../src/store/records/record-scopes.ts';
 import type { RecordRead, RecordWrite } from '../../src/store/records/session-records.ts';
 import { summarize } from '../../src/store/list/session-summary.ts';
 import type { StoreCheck } from '../../src/store/parts/store-check.ts';
@@ -170,12 +170,12 @@ export class InMemoryTenantStore<S> implements TenantStore<S> {
     return result;
   }
 
-  readScopes(ids: readonly ScopeId[]): ScopeRecord[] {
-    return ids.map((id) => copyJson(this.#data.scopes.get(scopeKey(id)) ?? {}));
+  readScopes(keys: readonly string[]): ScopeRecord[] {
+    return keys.map((key) => copyJson(this.#data.scopes.get(key) ?? {}));
   }
 
-  deleteScope(id: ScopeId): boolean {
-    const isRemoved = this.#data.scopes.delete(scopeKey(id));
+  deleteScope(key: string): boolean {
+    const isRemoved = this.#data.scopes.delete(key);
     this.#forgetIfEmpty();
     return isRemoved;
   }

@@ -15,35 +15,6 @@ export const MAX_RECORD_BYTES = 512 * 1024;
  * @throws `INVALID_ARGUMENT` if `id` is not the id of a record.
  */
 export function scopeKey(id: ScopeId): string {
-  assertScopeId(id);
-  return JSON.stringify(id.scope === 'app' ? ['app', id.appName] : ['user', id.appName, id.userId]);
-}
-
-/**
- * Returns the record ids of a call.
- *
- * @throws `INVALID_ARGUMENT` if `scopes` is not a list of record ids.
- */
-export function checkScopes(options: { readonly scopes: readonly ScopeId[] } | undefined): readonly ScopeId[] {
-  const scopes: unknown = options?.scopes;
-  if (!Array.isArray(scopes)) throw invalidArgument('scopes must be a list of scopes.');
-  for (const id of scopes as readonly unknown[]) assertScopeId(id);
-  return scopes as readonly ScopeId[];
-}
-
-/**
- * Returns the record id of a call.
- *
- * @throws `INVALID_ARGUMENT` if `scope` is not a record id.
- */
-export function checkScope(options: { readonly scope: ScopeId } | undefined): ScopeId {
-  const id: unknown = options?.scope;
-  assertScopeId(id);
-  return id;
-}
-
-/** @throws `INVALID_ARGUMENT` unless `id` is a record id. */
-function assertScopeId(id: unknown): asserts id is ScopeId {
   const { scope, appName, userId } = (id ?? {}) as { [member: string]: unknown };
   if (scope !== 'app' && scope !== 'user') {
     throw invalidArgument("A scope must be { scope: 'app', appName } or { scope: 'user', appName, userId }.");
@@ -52,6 +23,18 @@ function assertScopeId(id: unknown): asserts id is ScopeId {
   if (scope === 'user') assertId(userId, 'userId');
   else if (userId !== undefined)
     throw invalidArgument("The scope 'app' has no userId. Use the scope 'user' or omit userId.");
+  return JSON.stringify(scope === 'app' ? [scope, appName] : [scope, appName, userId]);
+}
+
+/**
+ * Returns the {@link scopeKey}s of the records of a call.
+ *
+ * @throws `INVALID_ARGUMENT` if `scopes` is not a list of record ids.
+ */
+export function checkScopes(options: { readonly scopes: readonly ScopeId[] } | undefined): string[] {
+  const scopes: unknown = options?.scopes;
+  if (!Array.isArray(scopes)) throw invalidArgument('scopes must be a list of scopes.');
+  return (scopes as readonly ScopeId[]).map(scopeKey);
 }
 
 /** Returns the record id of a {@link scopeKey}. */
@@ -60,8 +43,9 @@ export function scopeOfKey(key: string): ScopeId {
   return scope === 'app' ? { scope, appName } : { scope, appName, userId };
 }
 
-/** Describes a record for a message: `user "ada" of app "shop"`. */
-export function describeScope(id: ScopeId): string {
+/** Describes the record of a {@link scopeKey} for a message: `user "ada" of app "shop"`. */
+export function describeScope(key: string): string {
+  const id = scopeOfKey(key);
   return id.scope === 'app' ? `app ${quote(id.appName)}` : `user ${quote(id.userId)} of app ${quote(id.appName)}`;
 }
 
@@ -77,10 +61,10 @@ export function checkScopeChanges(scopes: readonly ScopeChange[] | undefined): M
   for (const scoped of scopes as readonly ScopeChange[]) {
     const key = scopeKey(scoped?.id);
     if (typeof scoped.change !== 'function') {
-      throw invalidArgument(`The change of the state of ${describeScope(scoped.id)} must be a function.`);
+      throw invalidArgument(`The change of the state of ${describeScope(key)} must be a function.`);
     }
     if (changes.has(key)) {
-      throw invalidArgument(`The state of ${describeScope(scoped.id)} is in scopes twice. Combine the changes.`);
+      throw invalidArgument(`The state of ${describeScope(key)} is in scopes twice. Combine the changes.`);
     }
     changes.set(key, scoped);
   }
@@ -100,17 +84,19 @@ export function runScopeChange({ id, change }: ScopeChange, current: ScopeRecord
   if (answer instanceof Promise) {
     answer.catch(() => {});
     throw invalidArgument(
-      `The change of the state of ${describeScope(id)} must return a record, not a promise. Await before you call saveSnapshot.`,
+      `The change of the state of ${describeScope(scopeKey(id))} must return a record, not a promise. Await before you call saveSnapshot.`,
     );
   }
   if (typeof answer !== 'object' || answer === null || Array.isArray(answer) || !isPlain(answer)) {
-    throw invalidArgument(`The change of the state of ${describeScope(id)} must return a plain object or undefined.`);
+    throw invalidArgument(
+      `The change of the state of ${describeScope(scopeKey(id))} must return a plain object or undefined.`,
+    );
   }
   const next = copyRecord(answer as ScopeRecord);
   const bytes = jsonBytes(next, MAX_RECORD_BYTES);
   if (bytes > MAX_RECORD_BYTES) {
     throw invalidArgument(
-      `The state of ${describeScope(id)} would take more than ${MAX_RECORD_BYTES} bytes. Remove keys, or store large values elsewhere.`,
+      `The state of ${describeScope(scopeKey(id))} would take more than ${MAX_RECORD_BYTES} bytes. Remove keys, or store large values elsewhere.`,
     );
   }
   return jsonEqual(current, next) ? undefined : next;

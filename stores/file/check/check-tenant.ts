@@ -1,6 +1,5 @@
 import { join, relative } from 'node:path';
 import { GenkitError } from 'genkit';
-import { scopeOfKey } from '../../../src/store/records/record-scopes.ts';
 import type { Found, StoreCheck } from '../../../src/store/parts/store-check.ts';
 import { isRefused } from '../disk/io-error.ts';
 import { Pace } from '../disk/pace.ts';
@@ -239,7 +238,7 @@ export class TenantCheck {
     const records = new ScopeRecords(folder);
     this.#check.count('scopes');
     const key = await records.keyOf(hash);
-    if (key !== undefined) await records.read(scopeOfKey(key));
+    if (key !== undefined) await records.read(key);
     else if (folder.store.fs.stat(path)) {
       const problem = 'a record of a user or an app whose file is damaged';
       this.#check.report({ kind: 'damaged', place: this.#placeOf(path), problem });

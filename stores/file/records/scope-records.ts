@@ -2,7 +2,7 @@ import { relative } from 'node:path';
 import { dataLoss } from '../../../src/errors.ts';
 import type { Page, ScopeChange, ScopeId, ScopeRecord, Unreadable } from '../../../src/store/contract.ts';
 import { pageOf, type PageRequest, type Position } from '../../../src/store/list/page.ts';
-import { describeScope, runScopeChange, scopeKey, scopeOfKey } from '../../../src/store/records/record-scopes.ts';
+import { describeScope, runScopeChange, scopeOfKey } from '../../../src/store/records/record-scopes.ts';
 import { attempt, closeQuietly, READ_APPEND } from '../disk/file-system.ts';
 import { CallerFailure, unlessRefused } from '../disk/io-error.ts';
 import { Pace } from '../disk/pace.ts';
@@ -33,7 +33,7 @@ export interface RecordDraft {
 const MOST_READS = 5;
 
 /**
- * The records of users and apps of a tenant.
+ * The records of users and apps of a tenant, by their `scopeKey`s. Their files are named by hashes of these.
  *
  * A save writes the new content of a record into a draft, a file next to the record's. The draft names the save by its `commit`, which is
  * also in the head of the snapshot's file. Moving the snapshot's file into its place commits the save, and all its drafts at the same
@@ -58,10 +58,13 @@ export class ScopeRecords {
    *
    * @throws `DATA_LOSS` when its file, or its draft's, is damaged.
    */
-  async read(id: ScopeId): Promise<ScopeRecord> {
-    const name = recordNameOf(scopeKey(id));
+  async read(key: string): Promise<ScopeRecord> {
     if (!this.#folder.hasScopes()) return {};
-    return this.#recordOf(name, id);
+    const name = recordNameOf(key);
+    let draft = await this.draft(name, key);
+    for (let reads = 1; draft === 'damaged' && reads < MOST_READS; reads++) draft = await this.draft(name, key);
+    if (draft === 'damaged') throw unreadable(key);
+    return draft && this.#isMade(draft.save) ? this.#open(draft) : this.#settled(key);
   }
 
   /** The names of the records that are not empty. */
@@ -85,16 +88,16 @@ export class ScopeRecords {
   }
 
   /** Removes the record, even a damaged one. Returns whether it existed. */
-  async remove(id: ScopeId): Promise<boolean> {
+  async remove(key: string): Promise<boolean> {
     const { store } = this.#folder;
     if (!this.#folder.hasScopes()) return false;
-    const name = recordNameOf(scopeKey(id));
-    return this.#withLocks([{ name, id }], async () => {
+    const name = recordNameOf(key);
+    return this.#withLocks([key], async () => {
       await this.#settle(name);
       const paths = [this.#folder.record(name), this.#folder.draft(name)];
       const isThere = paths.some((path) => store.fs.stat(path) !== undefined);
       // The key first: after an interruption the record is still listed, so the deletion can be repeated.
-      await this.#folder.sealer('scope', scopeKey(id)).forget();
+      await this.#folder.sealer('scope', key).forget();
       for (const path of paths) store.remove(path);
       await store.flushFolder(this.#folder.scopes);
       return isThere;
@@ -108,18 +111,14 @@ export class ScopeRecords {
     changes: ReadonlyMap<string, ScopeChange>,
     commit: (drafts: readonly RecordDraft[]) => Promise<T>,
   ): Promise<T> {
-    const named = [...changes].map(([key, change]) => ({ key, name: recordNameOf(key), id: change.id, change }));
-    return this.#withLocks(
-      named.toSorted((a, b) => (a.key < b.key ? -1 : 1)),
-      async () => {
-        const drafts: RecordDraft[] = [];
-        for (const { key, name, id, change } of named) {
-          const next = run(change, await this.#current(name, id));
-          if (next) drafts.push({ key, name, next });
-        }
-        return commit(drafts);
-      },
-    );
+    return this.#withLocks([...changes.keys()].toSorted(), async () => {
+      const drafts: RecordDraft[] = [];
+      for (const [key, change] of changes) {
+        const next = run(change, await this.#current(key));
+        if (next) drafts.push({ key, name: recordNameOf(key), next });
+      }
+      return commit(drafts);
+    });
   }
 
   /** Writes drafts, which are not valid before the snapshot's file has the commit. Only inside {@link changing}. */
@@ -128,7 +127,7 @@ export class ScopeRecords {
     const { store } = this.#folder;
     const changed = new Set([this.#folder.scopes, ...store.makeFolder(this.#folder.scopes)]);
     for (const { key, name, next } of drafts) {
-      const cipher = await this.#folder.sealer('scope', key, () => this.read(scopeOfKey(key))).cipher();
+      const cipher = await this.#folder.sealer('scope', key, () => this.read(key)).cipher();
       await store.replace(this.#folder.draft(name), await formatRecord(key, next, { save, cipher }));
     }
     for (const path of changed) await store.flushFolder(path);
@@ -186,29 +185,25 @@ export class ScopeRecords {
   }
 
   /** For the holder of the record's lock. */
-  async #current(name: string, id: ScopeId): Promise<ScopeRecord> {
+  async #current(key: string): Promise<ScopeRecord> {
     if (!this.#folder.hasScopes()) return {};
-    const draft = await this.draft(name, id);
-    if (draft === 'damaged') throw unreadable(id);
+    const name = recordNameOf(key);
+    const draft = await this.draft(name, key);
+    if (draft === 'damaged') throw unreadable(key);
     if (draft) await this.#settle(name);
-    return this.#settled(name, id);
+    return this.#settled(key);
   }
 
-  async #recordOf(name: string, id: ScopeId): Promise<ScopeRecord> {
-    let draft = await this.draft(name, id);
-    for (let reads = 1; draft === 'damaged' && reads < MOST_READS; reads++) draft = await this.draft(name, id);
-    if (draft === 'damaged') throw unreadable(id);
-    return draft && this.#isMade(draft.save) ? this.#open(draft, id) : this.#settled(name, id);
+  /** The record without its draft. */
+  async #settled(key: string): Promise<ScopeRecord> {
+    const name = recordNameOf(key);
+    const found = await this.#load(this.#folder.record(name), name, key);
+    if (found === 'damaged') throw unreadable(key);
+    return found ? this.#open(found) : {};
   }
 
-  async #settled(name: string, id: ScopeId): Promise<ScopeRecord> {
-    const found = await this.#load(this.#folder.record(name), name, id);
-    if (found === 'damaged') throw unreadable(id);
-    return found ? this.#open(found, id) : {};
-  }
-
-  #open(file: RecordFile, id: ScopeId): Promise<ScopeRecord> {
-    return openRecord(file, this.#folder.sealer('scope', file.key), () => unreadable(id));
+  #open(file: RecordFile): Promise<ScopeRecord> {
+    return openRecord(file, this.#folder.sealer('scope', file.key), () => unreadable(file.key));
   }
 
   /** The key of a record by the name of its file; `undefined` for an empty or a damaged record. */
@@ -220,17 +215,17 @@ export class ScopeRecords {
   }
 
   /** The draft of a record; `damaged` if the file can't be read as a draft, or was just settled. */
-  async draft(name: string, id?: ScopeId): Promise<(RecordFile & { save: SaveRef }) | 'damaged' | undefined> {
-    const draft = await this.#load(this.#folder.draft(name), name, id);
+  async draft(name: string, key?: string): Promise<(RecordFile & { save: SaveRef }) | 'damaged' | undefined> {
+    const draft = await this.#load(this.#folder.draft(name), name, key);
     if (typeof draft !== 'object') return draft;
     const { save } = draft;
     return save ? { ...draft, save } : 'damaged';
   }
 
-  async #load(path: string, name: string, id?: ScopeId): Promise<RecordFile | 'damaged' | undefined> {
+  async #load(path: string, name: string, key?: string): Promise<RecordFile | 'damaged' | undefined> {
     const content = await readFrom(this.#folder.store.fs, path);
     if (content === 'missing') return undefined;
-    const what = id ? `The state of ${describeScope(id)}` : 'A record of a user or an app';
+    const what = key ? `The state of ${describeScope(key)}` : 'A record of a user or an app';
     return content === 'no-file' ? 'damaged' : (parseRecord(content.bytes, name, what) ?? 'damaged');
   }
 
@@ -249,12 +244,11 @@ export class ScopeRecords {
     }
   }
 
-  async #withLocks<T>(records: readonly { name: string; id: ScopeId }[], task: () => Promise<T>): Promise<T> {
-    const [first, ...rest] = records;
-    if (!first) return task();
-    const { name, id } = first;
+  async #withLocks<T>([key, ...rest]: readonly string[], task: () => Promise<T>): Promise<T> {
+    if (key === undefined) return task();
     const { locks } = this.#folder.store;
-    return locks.run(this.#lockName(name), `The state of ${describeScope(id)}`, () => this.#withLocks(rest, task));
+    const name = this.#lockName(recordNameOf(key));
+    return locks.run(name, `The state of ${describeScope(key)}`, () => this.#withLocks(rest, task));
   }
 
   #lockName(name: string): string {
@@ -270,8 +264,8 @@ function run(change: ScopeChange, current: ScopeRecord): ScopeRecord | undefined
   }
 }
 
-function unreadable(id: ScopeId): Error {
+function unreadable(key: string): Error {
   return dataLoss(
-    `The state of ${describeScope(id)} can't be read: its file is damaged. Restore it from a backup, or remove it with deleteScope.`,
+    `The state of ${describeScope(key)} can't be read: its file is damaged. Restore it from a backup, or remove it with deleteScope.`,
   );
 }

@@ -74,7 +74,7 @@ export async function carryOut(
         const place = folder.snapshot(snapshotId);
         lock.assertHeld();
         isNaming = true;
-        store.move(written.path, place, commit);
+        store.move(written.path, place, { replaces: commit.replaces });
         isThere = true;
         pending?.commit();
         const node = session?.index.tree.get(snapshotId);

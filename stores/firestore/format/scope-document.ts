@@ -4,7 +4,7 @@ import { dataLoss } from '../../../src/errors.ts';
 import { parseJson, stringifyJson } from '../../../src/json/value.ts';
 import type { ScopeRecord } from '../../../src/store/contract.ts';
 import type { Sealer } from '../../../src/store/encryption/encryption.ts';
-import { describeScope, scopeOfKey } from '../../../src/store/records/record-scopes.ts';
+import { describeScope } from '../../../src/store/records/record-scopes.ts';
 import type { DocumentWrite } from '../database.ts';
 import { assertOwnDocument, FORMAT, SEALED_FORMAT } from './foreign-layout.ts';
 import { packText, packTextNow, unpackText } from './packed-text.ts';
@@ -38,7 +38,7 @@ export async function readScopeDocument(
   const { ref, updateTime } = document;
   const data = document.data();
   if (!data) return noScope(ref);
-  const what = `The state of ${describeScope(scopeOfKey(key))}`;
+  const what = `The state of ${describeScope(key)}`;
   assertOwnDocument(data, what);
   try {
     const text = await unpackText(data['record'] as Buffer, { sealer, place: PLACE });
