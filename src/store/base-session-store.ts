@@ -218,9 +218,9 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
   async check(options: CheckOptions = {}): Promise<CheckResult> {
     const { context: _, ...rest } = options;
     checkOptions('check', rest, { repair: isBoolean, graceMs: isWhole(0), onProgress: isFunction });
-    const tenant = this.#tenantStore(options);
-    const check = new StoreCheck(nameTenant(this.#prefix, options), options);
-    await tenant.check(check);
+    const tenant = this.tenantName(options);
+    const check = new StoreCheck(tenant, options);
+    await this.tenant(tenant).check(check);
     return check.result;
   }
 
@@ -229,9 +229,14 @@ export abstract class BaseSessionStore<S> implements SnapshotStore<S>, ScopeStor
     return this.#closing;
   }
 
-  #tenantStore(options: SessionStoreOptions | undefined, call?: keyof typeof OPTIONS): TenantStore<S> {
+  /** The name of the caller's tenant, in an open store. */
+  protected tenantName(options: SessionStoreOptions | undefined): string {
     if (this.#closing) throw closed(this.#name);
+    return nameTenant(this.#prefix, options);
+  }
+
+  #tenantStore(options: SessionStoreOptions | undefined, call?: keyof typeof OPTIONS): TenantStore<S> {
     if (call) checkOptions(call, options, OPTIONS[call]);
-    return this.tenant(nameTenant(this.#prefix, options));
+    return this.tenant(this.tenantName(options));
   }
 }

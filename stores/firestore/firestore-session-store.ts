@@ -16,7 +16,7 @@ import {
   isTimerMs,
   isWhole,
 } from '../../src/store/check-options.ts';
-import { nameTenant, type SnapshotPathPrefix } from '../../src/store/name-tenant.ts';
+import type { SnapshotPathPrefix } from '../../src/store/name-tenant.ts';
 import { Database } from './database.ts';
 import { readPointer } from './format/pointer-document.ts';
 import { Meter, type FirestoreUsage } from './meter.ts';
@@ -93,7 +93,6 @@ export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
   /** What this store can do. */
   readonly capabilities = CAPABILITIES;
   readonly #shared: Shared;
-  readonly #prefix: SnapshotPathPrefix | undefined;
   readonly #meter = new Meter();
   readonly #watches = new Watches<S>();
 
@@ -113,7 +112,6 @@ export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
     });
     super('FirestoreSessionStore', options.snapshotPathPrefix);
     const { db, collection = 'genkit-sessions', requestTimeoutMs = 8000 } = options;
-    this.#prefix = options.snapshotPathPrefix;
     this.#shared = {
       database: new Database(db, { collection, timeoutMs: requestTimeoutMs, meter: this.#meter }),
       caches: new Caches(),
@@ -137,13 +135,12 @@ export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
   async deleteSessions(
     options: SessionStoreOptions & { sessionIds: readonly string[] },
   ): Promise<DeleteSessionsResult> {
-    const tenant = this.tenant(nameTenant(this.#prefix, options));
-    return tenant.deleteSessions(checkSessions(options));
+    return this.tenant(this.tenantName(options)).deleteSessions(checkSessions(options));
   }
 
   /** Removes everything of the caller's tenant from the database. */
   async erase(options?: SessionStoreOptions): Promise<EraseResult> {
-    return this.tenant(nameTenant(this.#prefix, options)).erase();
+    return this.tenant(this.tenantName(options)).erase();
   }
 
   /**

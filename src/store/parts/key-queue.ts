@@ -21,11 +21,6 @@ export class KeyQueue {
     this.#tails.set(key, tail);
     return result;
   }
-
-  /** When every task that is there now has ended. */
-  async idle(): Promise<void> {
-    await Promise.all(this.#tails.values());
-  }
 }
 
 const IDLE: Promise<unknown> = Promise.resolve();

@@ -1,4 +1,4 @@
-import { GenkitError } from 'genkit';
+import { isUnreadable } from '../../errors.ts';
 import { isLeaseOver, runStateOf } from '../../snapshot/lease.ts';
 import type { SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import type { CheckCounts, CheckOptions, CheckResult, StoreFinding } from '../contract.ts';
@@ -65,10 +65,8 @@ export class StoreCheck {
 
   /** Reports what can't be read. An error that says nothing about the data is thrown. */
   reportError(error: unknown, found: Omit<Found, 'kind' | 'problem'>): void {
-    const { status } = (error ?? {}) as { status?: unknown };
-    const isRefused = status === 'FAILED_PRECONDITION';
-    if (!(error instanceof GenkitError) || (status !== 'DATA_LOSS' && !isRefused)) throw error;
-    const problem = error.message.replace(`${error.status}: `, '');
-    this.report({ ...found, kind: isRefused ? 'unreadable' : 'damaged', problem });
+    if (!isUnreadable(error)) throw error;
+    const kind = error.status === 'DATA_LOSS' ? 'damaged' : 'unreadable';
+    this.report({ ...found, kind, problem: error.originalMessage });
   }
 }

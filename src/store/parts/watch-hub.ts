@@ -29,14 +29,6 @@ export class WatchHub<S> {
     return this.#subscriptions.size;
   }
 
-  isWatched(key: string): boolean {
-    return this.#subscriptions.has(key);
-  }
-
-  keys(): string[] {
-    return [...this.#subscriptions.keys()];
-  }
-
   /** Subscribes; the answer ends the subscription, `onIdle` runs when that was the key's last one. */
   subscribe(key: string, listener: SnapshotListener<S>, onIdle?: () => void): () => void {
     const subscription: Subscription<S> = { listener, queue: [], last: UNHEARD, scheduled: false, closed: false };

@@ -61,21 +61,6 @@ describe('KeyQueue', () => {
     await blocked;
   });
 
-  it('is idle when every task that was there has ended, failed ones included', async () => {
-    const queue = new KeyQueue();
-    const ended: string[] = [];
-    const ok = queue.run('a', async () => void ended.push('a'));
-    const bad = queue.run('b', async () => {
-      await Promise.resolve();
-      ended.push('b');
-      throw new Error('mine');
-    });
-    await queue.idle();
-    expect(ended.toSorted()).toEqual(['a', 'b']);
-    await ok;
-    await expect(bad).rejects.toThrow('mine');
-  });
-
   it('turns what a task throws into a rejection', async () => {
     const fail = (): never => {
       throw new Error('at once');
