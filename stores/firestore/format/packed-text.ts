@@ -18,7 +18,8 @@ const LENGTH_BYTES = 4;
 
 /** How text is encrypted; see {@link Cipher}. */
 export interface TextSeal {
-  readonly cipher: Cipher;
+  /** `undefined`: it is not encrypted. */
+  readonly cipher: Cipher | undefined;
   readonly place: string;
 }
 
@@ -33,7 +34,7 @@ const SHORTEST_DEFLATED = 120;
 /** Longer text is packed by another thread. */
 const LONGEST_AT_ONCE = 32 * 1024;
 
-/** Text as bytes: deflated if that is shorter, then encrypted if there is a `seal`. */
+/** Text as bytes: deflated if that is shorter, then encrypted if there is a cipher. */
 export async function packText(text: string, seal?: TextSeal): Promise<Buffer> {
   if (text.length <= LONGEST_AT_ONCE) return packTextNow(text, seal);
   return sealed(smaller(Buffer.from(text), await deflateAsync(text)), seal);
@@ -92,7 +93,7 @@ function smaller(plain: Buffer, deflated: Buffer): Buffer {
 }
 
 function sealed(packed: Buffer, seal: TextSeal | undefined): Buffer {
-  return seal ? tagged(SEALED, seal.cipher.seal(packed, seal.place)) : packed;
+  return seal?.cipher ? tagged(SEALED, seal.cipher.seal(packed, seal.place)) : packed;
 }
 
 function tagged(tag: number, bytes: Buffer): Buffer {

@@ -32,11 +32,11 @@ export async function recordFields(
   value: Json,
   { revision, until, cipher }: Pick<RecordHead, 'revision' | 'until'> & { readonly cipher: Cipher | undefined },
 ): Promise<DocumentData> {
-  const seal = cipher && { cipher, place: placeOf({ kind, key, revision }) };
+  const place = placeOf({ kind, key, revision });
   return {
     v: cipher ? SEALED_FORMAT : FORMAT,
     name: packTextNow(JSON.stringify([sessionId, kind, key])),
-    value: await packText(stringifyJson(value), seal),
+    value: await packText(stringifyJson(value), { cipher, place }),
     revision,
     owner: null,
     until: until === Infinity ? null : Timestamp.fromMillis(until),

@@ -77,7 +77,7 @@ export async function writeScope(
   }
   const text = stringifyJson(next);
   const cipher = await sealer.cipher();
-  const record = await packText(text, cipher && { cipher, place: PLACE });
+  const record = await packText(text, { cipher, place: PLACE });
   const saves = nextBy(by, nonce);
   const data = { v: cipher ? SEALED_FORMAT : FORMAT, scope: packTextNow(key), record, by: saves };
   const write: DocumentWrite = at ? { kind: 'update', ref, data, at } : { kind: 'create', ref, data };

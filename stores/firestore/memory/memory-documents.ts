@@ -82,7 +82,7 @@ export async function versionFields(
   const place = placeOf(name, memory.revision);
   return {
     v: cipher ? SEALED_FORMAT : FORMAT,
-    memory: await packText(stringifyJson(rest), cipher && { cipher, place }),
+    memory: await packText(stringifyJson(rest), { cipher, place }),
     revision: memory.revision,
     sequence,
     content: contentSequence,
@@ -146,10 +146,10 @@ export async function noteFields(
   sealer: Sealer,
 ): Promise<DocumentData> {
   const cipher = await sealer.cipher();
-  const seal = cipher && { cipher, place: `note ${noteName({ kind, key })}` };
+  const place = `note ${noteName({ kind, key })}`;
   return {
     v: cipher ? SEALED_FORMAT : FORMAT,
-    note: await packText(stringifyJson([kind, key, value]), seal),
+    note: await packText(stringifyJson([kind, key, value]), { cipher, place }),
     isDerived: isDerivedKind(kind),
     commit,
   };
@@ -166,10 +166,10 @@ export async function readNote(document: DocumentSnapshot, sealer: Sealer): Prom
 /** @param sealer The sealer of the job's scope. */
 export async function jobFields(job: MemoryJob, sealer: Sealer): Promise<DocumentData> {
   const cipher = await sealer.cipher();
-  const seal = cipher && { cipher, place: `job ${hashName(job.id)}` };
+  const place = `job ${hashName(job.id)}`;
   return {
     v: cipher ? SEALED_FORMAT : FORMAT,
-    job: await packText(stringifyJson(job), seal),
+    job: await packText(stringifyJson(job), { cipher, place }),
     scope: hashName(sealer.owner.id),
     key: packTextNow(sealer.owner.id),
     // Dead jobs have no such field.

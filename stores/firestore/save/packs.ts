@@ -81,7 +81,7 @@ export async function splitText(
   place: string,
   { owner, shardSize, cipher }: SplitOptions,
 ): Promise<NewShard[]> {
-  const packed = await packText(text, cipher && { cipher, place });
+  const packed = await packText(text, { cipher, place });
   const shards: NewShard[] = [];
   for (let start = 0; start < packed.length; start += shardSize) {
     // A copy, because the client would keep the whole buffer alive behind a view.

@@ -72,7 +72,7 @@ export async function planState(
   const text = planDiff(state, origin, checkpointInterval);
   if (text !== undefined) {
     const { name, cipher } = place;
-    const patch = await packText(text, cipher && { cipher, place: statePlace('diff', name) });
+    const patch = await packText(text, { cipher, place: statePlace('diff', name) });
     if (patch.length <= LARGEST_PATCH) {
       const known = { ...base!.known, state, length: base!.known.length + text.length };
       const stored = { kind: 'diff' as const, name, base: endOf(chain!), from: chain!.from, patch };
@@ -98,7 +98,7 @@ export async function planCheckpoint(
   const checkpoint = { skeleton, lifts, packs, length };
   const text = formatCheckpoint(checkpoint);
   const at = statePlace('whole', name);
-  const bytes = await packText(text, cipher && { cipher, place: at });
+  const bytes = await packText(text, { cipher, place: at });
   const far = bytes.length > LARGEST_INLINE ? await splitText(text, at, { owner, shardSize, cipher }) : [];
   const base = far.length > 0 ? { shards: far.map((shard) => shard.name), checkpoint } : { bytes, checkpoint };
   const written = new Set(shards.map((shard) => shard.name));
