@@ -31,7 +31,4 @@ export const isCollectionName: OptionCheck = (value) => {
   return isPath ? undefined : 'the path of a collection';
 };
 
-export const isShardSize: OptionCheck = (value) =>
-  Number.isInteger(value) && (value as number) >= SMALLEST_SHARD && (value as number) <= LARGEST_SHARD
-    ? undefined
-    : `a whole number of bytes from ${SMALLEST_SHARD} to ${LARGEST_SHARD}`;
+export const isShardSize: OptionCheck = isWhole(SMALLEST_SHARD, LARGEST_SHARD);

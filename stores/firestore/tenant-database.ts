@@ -94,21 +94,19 @@ export class TenantDatabase {
   readonly scopes: CollectionReference;
   /** The records of sessions. */
   readonly records: CollectionReference;
-  /** Whether new data is encrypted. */
-  readonly isEncrypted: boolean;
   readonly #id: string;
-  readonly #encryption: Encryption | undefined;
+  readonly #shared: Shared;
 
   /** @param id The tenant's document in each collection. */
-  constructor(name: string, { database, settings, caches, queues, encryption }: Shared, id = documentId(name)) {
-    this.#id = id;
-    this.#encryption = encryption;
-    this.isEncrypted = encryption !== undefined;
+  constructor(name: string, shared: Shared, id = documentId(name)) {
+    const { database } = shared;
     this.name = name;
+    this.#id = id;
+    this.#shared = shared;
     this.database = database;
-    this.settings = settings;
-    this.caches = caches;
-    this.queues = queues;
+    this.settings = shared.settings;
+    this.caches = shared.caches;
+    this.queues = shared.queues;
     this.snapshots = database.collection('', id, 'snapshots');
     this.pointers = database.collection('-pointers', id, 'pointers');
     this.shards = database.collection('-shards', id, 'shards');
@@ -117,18 +115,18 @@ export class TenantDatabase {
   }
 
   withEmptyCaches(): TenantDatabase {
-    const { name, database, settings, queues } = this;
-    return new TenantDatabase(
-      name,
-      { database, settings, queues, caches: new Caches(), encryption: this.#encryption },
-      this.#id,
-    );
+    return new TenantDatabase(this.name, { ...this.#shared, caches: new Caches() }, this.#id);
+  }
+
+  /** Whether new data is encrypted. */
+  get isEncrypted(): boolean {
+    return this.#shared.encryption !== undefined;
   }
 
   /** Encrypts and decrypts the records of a session, or that of a user or an app. */
   sealer(kind: 'session' | 'scope', id: string, reopen?: () => Promise<unknown>): Sealer {
     // Not the tenant's name: `removeExpired` knows only the document.
-    return new Sealer(this.#encryption, { tenant: this.#id, kind, id }, reopen);
+    return new Sealer(this.#shared.encryption, { tenant: this.#id, kind, id }, reopen);
   }
 
   /** Encrypts and decrypts snapshots: those of a session, or one without. */
@@ -137,7 +135,7 @@ export class TenantDatabase {
       sessionId === undefined
         ? { kind: 'snapshot' as const, id: meta?.snapshotId ?? '' }
         : { kind: 'session' as const, id: sessionId };
-    return new Sealer(this.#encryption, { tenant: this.#id, ...what, incarnation: owner });
+    return new Sealer(this.#shared.encryption, { tenant: this.#id, ...what, incarnation: owner });
   }
 
   snapshotRef(snapshotId: string): DocumentReference {
