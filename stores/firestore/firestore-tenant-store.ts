@@ -61,17 +61,16 @@ export class FirestoreTenantStore<S> implements TenantStore<S> {
   saveSnapshot(request: SaveRequest<S>): Promise<string | null> {
     const { snapshotId } = request;
     const what = snapshotId === undefined ? 'Saving a snapshot' : `Saving snapshot ${quote(snapshotId)}`;
-    const tools = { tenant: this.#data, reader: this.#reader, watches: this.#watches };
-    return this.#call('saveSnapshot', what, () => saveSnapshot(tools, request));
+    return this.#call('saveSnapshot', what, () => saveSnapshot(this.#reader, this.#watches, request));
   }
 
   onSnapshotStateChange(snapshotId: string, callback: (snapshot: SessionSnapshot<S>) => void): () => void {
-    return this.#watches.subscribe({ tenant: this.#data, reader: this.#reader, snapshotId }, callback);
+    return this.#watches.subscribe(this.#reader, snapshotId, callback);
   }
 
   listSnapshots(sessionId: string, page: PageOptions): Promise<Page<SnapshotMetadata>> {
     return this.#call('listSnapshots', `Listing session ${quote(sessionId)}`, () =>
-      listSnapshots(this.#data, this.#reader, sessionId, page),
+      listSnapshots(this.#reader, sessionId, page),
     );
   }
 
@@ -91,7 +90,7 @@ export class FirestoreTenantStore<S> implements TenantStore<S> {
   }
 
   prune(policy: PrunePolicy, options: PruneOptions): Promise<PruneResult> {
-    return this.#call('prune', 'Pruning', () => new Prune(this.#data, this.#reader, policy, options).run());
+    return this.#call('prune', 'Pruning', () => new Prune(this.#reader, policy, options).run());
   }
 
   readScopes(keys: readonly string[]): Promise<ScopeRecord[]> {
@@ -114,13 +113,13 @@ export class FirestoreTenantStore<S> implements TenantStore<S> {
 
   readRecords(request: RecordRead): Promise<SessionRecord[]> {
     return this.#call('readRecords', `Reading records of session ${quote(request.sessionId)}`, () =>
-      readRecords(this.#data, this.#reader, request),
+      readRecords(this.#reader, request),
     );
   }
 
   writeRecord(request: RecordWrite): Promise<string | null> {
     return this.#call('writeRecord', `Writing a record of session ${quote(request.sessionId)}`, () =>
-      writeRecord(this.#data, this.#reader, request),
+      writeRecord(this.#reader, request),
     );
   }
 

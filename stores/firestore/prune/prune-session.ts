@@ -24,16 +24,16 @@ export class PrunedSession {
   readonly #shards = new Map<string, readonly string[]>();
   #pointer: PointerDocument;
 
-  private constructor(tenant: TenantDatabase, reader: SnapshotReader, pointer: PointerDocument) {
-    this.#tenant = tenant;
+  private constructor(reader: SnapshotReader, pointer: PointerDocument) {
+    this.#tenant = reader.tenant;
     this.#reader = reader;
     this.#pointer = pointer;
   }
 
-  static async read(tenant: TenantDatabase, reader: SnapshotReader, pointer: PointerDocument): Promise<PrunedSession> {
-    const session = new PrunedSession(tenant, reader, pointer);
+  static async read(reader: SnapshotReader, pointer: PointerDocument): Promise<PrunedSession> {
+    const session = new PrunedSession(reader, pointer);
     const fields = [...HEAD_FIELDS, 'state', 'base', 'shards'];
-    for (const document of await listOwned(tenant, pointer.owner, fields)) {
+    for (const document of await listOwned(reader.tenant, pointer.owner, fields)) {
       const head = readHead(document.id, document.data());
       const { snapshotId } = head.meta;
       session.tree.put(head.meta);

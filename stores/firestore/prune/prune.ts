@@ -38,14 +38,9 @@ export class Prune {
   readonly #result: PruneResult;
   #damage: unknown;
 
-  constructor(
-    tenant: TenantDatabase,
-    reader: SnapshotReader,
-    policy: PrunePolicy,
-    { dryRun, sessionId }: PruneOptions,
-  ) {
+  constructor(reader: SnapshotReader, policy: PrunePolicy, { dryRun, sessionId }: PruneOptions) {
     this.#only = sessionId;
-    this.#tenant = tenant;
+    this.#tenant = reader.tenant;
     this.#reader = reader;
     this.#policy = policy;
     this.#result = { sessions: 0, snapshots: 0, shards: 0, dryRun };
@@ -107,7 +102,7 @@ export class Prune {
 
   /** @throws `Stale` when the session was written meanwhile. */
   async #tryOnce(pointer: PointerDocument): Promise<void> {
-    const session = await PrunedSession.read(this.#tenant, this.#reader, pointer);
+    const session = await PrunedSession.read(this.#reader, pointer);
     const { tree } = session;
     const plan = planRetention(tree, this.#policy, this.#nowMs);
     if (plan.whole || tree.size === 0 || !this.#tenant.isLive(pointer)) return this.#removeWhole(pointer, tree.size);

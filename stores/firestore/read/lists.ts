@@ -16,7 +16,6 @@ import type { SnapshotReader } from './snapshot-reader.ts';
 
 /** A page of the session's snapshots; positions are their places in the session's order of first saves. */
 export async function listSnapshots(
-  tenant: TenantDatabase,
   reader: SnapshotReader,
   sessionId: string,
   options: PageOptions,
@@ -25,6 +24,7 @@ export async function listSnapshots(
   const pointer = await reader.livePointer(sessionId);
   if (!pointer) return { items: [] };
   const { owner } = pointer;
+  const { tenant } = reader;
   const ordered = tenant.snapshots.where('at', '>=', orderKey(owner, after + 1)).where('at', '<', `${owner};`);
   const found = await tenant.database.query(
     ordered

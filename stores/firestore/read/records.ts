@@ -8,11 +8,8 @@ import { revisionKey, type TenantDatabase } from '../tenant-database.ts';
 import type { SnapshotReader } from './snapshot-reader.ts';
 
 /** The records of a request, by kind and key. The session's pointer is read only if the expiry of a record has passed. */
-export async function readRecords(
-  tenant: TenantDatabase,
-  reader: SnapshotReader,
-  request: RecordRead,
-): Promise<SessionRecord[]> {
+export async function readRecords(reader: SnapshotReader, request: RecordRead): Promise<SessionRecord[]> {
+  const { tenant } = reader;
   const sealer = tenant.sealer('session', request.sessionId);
   const found = await Promise.all((await findRecords(tenant, request)).map((one) => readRecord(one, sealer)));
   const now = tenant.database.now();

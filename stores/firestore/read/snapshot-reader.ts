@@ -35,11 +35,11 @@ const POINTER_READS = 3;
 
 /** Finds a tenant's snapshots. */
 export class SnapshotReader {
+  readonly tenant: TenantDatabase;
   readonly states: StateReader;
-  readonly #tenant: TenantDatabase;
 
   constructor(tenant: TenantDatabase) {
-    this.#tenant = tenant;
+    this.tenant = tenant;
     this.states = new StateReader(tenant);
   }
 
@@ -51,7 +51,7 @@ export class SnapshotReader {
   /** The metadata of the snapshot that a lookup names. */
   async findMetadata({ by, id }: Lookup): Promise<SnapshotDocument['meta'] | undefined> {
     if (by === 'session') return (await this.#bySession(id, false))?.snapshot.meta;
-    const document = await this.#tenant.database.get(this.#tenant.snapshotRef(id), HEAD_FIELDS);
+    const document = await this.tenant.database.get(this.tenant.snapshotRef(id), HEAD_FIELDS);
     if (!document.exists) return this.#none();
     const head = readHead(id, document.data()!);
     return (await this.isAlive(head)) ? (await this.opened(head)).meta : undefined;
@@ -61,15 +61,15 @@ export class SnapshotReader {
   async snapshot(snapshotId: string, document?: DocumentSnapshot): Promise<SnapshotDocument | undefined> {
     const snapshot = this.read(
       snapshotId,
-      document ?? (await this.#tenant.database.get(this.#tenant.snapshotRef(snapshotId))),
+      document ?? (await this.tenant.database.get(this.tenant.snapshotRef(snapshotId))),
     );
     return snapshot && (await this.isAlive(snapshot)) ? snapshot : undefined;
   }
 
   /** The content of a document, even of an expired snapshot. Notes in the cache whether the snapshot exists. */
   read(snapshotId: string, document: DocumentSnapshot): SnapshotDocument | undefined {
-    const { caches } = this.#tenant;
-    const key = this.#tenant.keyOf(snapshotId);
+    const { caches } = this.tenant;
+    const key = this.tenant.keyOf(snapshotId);
     if (document.exists) caches.snapshots.set(key, true, 1);
     else caches.snapshots.delete(key);
     return document.exists ? readSnapshotDocument(snapshotId, document) : undefined;
@@ -77,7 +77,7 @@ export class SnapshotReader {
 
   /** The head with its encrypted part decrypted. @throws as {@link openHead}. */
   opened<T extends SnapshotHead>(head: T): Promise<T> {
-    return openHead(head, this.#tenant.sealerOf(head));
+    return openHead(head, this.tenant.sealerOf(head));
   }
 
   /**
@@ -86,39 +86,39 @@ export class SnapshotReader {
    */
   async isAlive(snapshot: SnapshotHead): Promise<boolean> {
     const { sessionId, until } = snapshot;
-    const { expireAfterMs } = this.#tenant.settings;
-    const left = until === undefined ? Infinity : until - this.#tenant.database.now();
+    const { expireAfterMs } = this.tenant.settings;
+    const left = until === undefined ? Infinity : until - this.tenant.database.now();
     if (sessionId === undefined) return left > 0;
     return (left > 0 && left <= (expireAfterMs ?? Infinity)) || this.#isOfSession(snapshot);
   }
 
   /** The session's pointer, even of a session that is being removed; `undefined` if it is missing. Caches the result. */
   async pointer(sessionId: string, document?: DocumentSnapshot): Promise<PointerDocument | undefined> {
-    const found = document ?? (await this.#tenant.database.get(this.#tenant.pointerRef(sessionId)));
+    const found = document ?? (await this.tenant.database.get(this.tenant.pointerRef(sessionId)));
     if (found.exists) {
       const pointer = readPointer(found, sessionId);
-      this.#tenant.rememberPointer(sessionId, pointer);
+      this.tenant.rememberPointer(sessionId, pointer);
       return pointer;
     }
-    this.#tenant.caches.pointers.delete(this.#tenant.keyOf(sessionId));
+    this.tenant.caches.pointers.delete(this.tenant.keyOf(sessionId));
     if (await this.#isLost(sessionId)) {
       throw dataLoss(
         `The pointer of session ${quote(sessionId)} is missing. Restore it from a backup, or resume by snapshotId.`,
       );
     }
-    this.#tenant.rememberPointer(sessionId, 'absent');
+    this.tenant.rememberPointer(sessionId, 'absent');
     return undefined;
   }
 
   /** The pointer of a session, if it has not expired and is not being removed. */
   async livePointer(sessionId: string, document?: DocumentSnapshot): Promise<PointerDocument | undefined> {
     const pointer = await this.pointer(sessionId, document);
-    return pointer && this.#tenant.isLive(pointer) ? pointer : undefined;
+    return pointer && this.tenant.isLive(pointer) ? pointer : undefined;
   }
 
   /** Reads again whether a snapshot exists after a part of it was missing: it may have been rewritten or removed while it was read. */
   async recheck(snapshot: SnapshotDocument): Promise<'unchanged' | 'rewritten' | 'absent'> {
-    const { updateTime } = await this.#tenant.database.get(snapshot.ref, ['v']);
+    const { updateTime } = await this.tenant.database.get(snapshot.ref, ['v']);
     if (!updateTime || (snapshot.sessionId !== undefined && !(await this.#isOfSession(snapshot)))) return 'absent';
     return updateTime.isEqual(snapshot.updateTime) ? 'unchanged' : 'rewritten';
   }
@@ -139,19 +139,19 @@ export class SnapshotReader {
   }
 
   async #bySession(sessionId: string, withState: boolean): Promise<LoadedSnapshot | undefined> {
-    const { database } = this.#tenant;
+    const { database } = this.tenant;
     for (let before: Timestamp | undefined, attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
-      const cached = this.#tenant.pointer(sessionId);
+      const cached = this.tenant.pointer(sessionId);
       const guess = cached === 'absent' ? undefined : cached?.lineage.leaves.at(-1)?.id;
-      const refs = [this.#tenant.pointerRef(sessionId)];
-      if (guess !== undefined) refs.push(this.#tenant.snapshotRef(guess));
+      const refs = [this.tenant.pointerRef(sessionId)];
+      if (guess !== undefined) refs.push(this.tenant.snapshotRef(guess));
       const [pointerDocument, guessed] = await database.getShared(refs);
       const pointer = await this.livePointer(sessionId, pointerDocument);
       if (!pointer) return undefined;
       const leaf = this.#leafOf(pointer);
       try {
         const [document] = await Promise.all([
-          leaf.id === guess ? guessed! : database.get(this.#tenant.snapshotRef(leaf.id)),
+          leaf.id === guess ? guessed! : database.get(this.tenant.snapshotRef(leaf.id)),
           withState ? this.#prepare(pointer, leaf) : undefined,
         ]);
         const snapshot = this.read(leaf.id, document);
@@ -175,35 +175,35 @@ export class SnapshotReader {
   }
 
   #leafOf({ sessionId, lineage: { leaves } }: PointerDocument): Leaf {
-    if (this.#tenant.settings.rejectBranching) assertNotBranched(sessionId, leaves.length);
+    if (this.tenant.settings.rejectBranching) assertNotBranched(sessionId, leaves.length);
     return leaves.at(-1)!;
   }
 
   async #isOfSession({ sessionId, owner }: SnapshotHead): Promise<boolean> {
-    const document = await this.#tenant.database.get(this.#tenant.pointerRef(sessionId!));
+    const document = await this.tenant.database.get(this.tenant.pointerRef(sessionId!));
     // Without `expireAfterMs` a missing pointer was lost, but the snapshots can still be read.
-    if (!document.exists) return this.#tenant.settings.expireAfterMs === undefined;
+    if (!document.exists) return this.tenant.settings.expireAfterMs === undefined;
     const pointer = readPointer(document, sessionId);
-    return this.#tenant.isLive(pointer) && pointer.owner === owner;
+    return this.tenant.isLive(pointer) && pointer.owner === owner;
   }
 
   /** Whether a session without a pointer has snapshots. Where sessions expire, a missing pointer is an expired session. */
   async #isLost(sessionId: string): Promise<boolean> {
-    const { database, snapshots, settings } = this.#tenant;
-    if (!(await this.#tenant.hasSnapshots()) || settings.expireAfterMs !== undefined) return false;
+    const { database, snapshots, settings } = this.tenant;
+    if (!(await this.tenant.hasSnapshots()) || settings.expireAfterMs !== undefined) return false;
     const key = keyOf('session', sessionId);
     const query = snapshots.where('at', '>=', key).where('at', '<', `${key}~`).limit(1).select();
     for (let reads = 0; reads < POINTER_READS; reads++) {
       if ((await database.query(query)).length === 0) return false;
       // The session may have begun after its pointer was read.
-      if ((await database.get(this.#tenant.pointerRef(sessionId), ['v'])).exists) return false;
+      if ((await database.get(this.tenant.pointerRef(sessionId), ['v'])).exists) return false;
     }
     return true;
   }
 
   /** The result for a missing snapshot. First makes sure that the collection does not hold the data of another store. */
   async #none(): Promise<undefined> {
-    await this.#tenant.hasSnapshots();
+    await this.tenant.hasSnapshots();
   }
 }
 

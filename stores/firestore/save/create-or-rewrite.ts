@@ -50,7 +50,7 @@ export async function createSnapshot<S>(
   const answered = answer ?? save.request.mutator(undefined);
   if (answered === null) {
     // The snapshot may exist although the cache does not have it; the mutator may then return another result.
-    if (save.trust === 'cached') throw new Stale();
+    if (save.usesCache) throw new Stale();
     return null;
   }
   const next = revise(id, undefined, answered, now);
@@ -150,7 +150,7 @@ async function storeInSession<S>(save: Save<S>, revision: Revision<S>, sessionId
   // The pointer of an expired or deleted session is replaced by that of its next incarnation.
   const pointer = stored && tenant.isLive(stored) ? stored : undefined;
   if (current && current.owner !== pointer?.owner) {
-    if (save.trust === 'cached') throw new Stale();
+    if (save.usesCache) throw new Stale();
     return removeStale(save, current);
   }
   save.assertLeaf(sessionId, pointer);

@@ -16,13 +16,13 @@ type Changes = SaveRequest<unknown>['scopes'];
  * Runs the changes of records, and plans their writes. Cached records are used if possible, because the commit revalidates each.
  *
  * @param options.nonce Names the save.
- * @param options.isCached Whether records are taken from the cache. The error of a change is then not final: the record is read.
+ * @param options.usesCache Whether records are taken from the cache. The error of a change is then not final: the record is read.
  * @throws `AlreadySaved` when an earlier commit of the save changed a record, and errors of the changes.
  */
 export async function planScopes(
   tenant: TenantDatabase,
   changes: Changes,
-  { nonce, isCached }: { nonce: string; isCached: boolean },
+  { nonce, usesCache }: { nonce: string; usesCache: boolean },
 ): Promise<ScopeWrite[]> {
   const run = (key: string, before: ScopeDocument): Promise<ScopeWrite> => {
     if (before.by.includes(nonce)) throw new AlreadySaved();
@@ -31,7 +31,7 @@ export async function planScopes(
     return writeScope(before, next ?? before.record ?? {}, { key, nonce, sealer });
   };
   const runCached = (key: string): Promise<ScopeWrite> | undefined => {
-    const known = isCached ? tenant.caches.scopes.get(tenant.keyOf(key)) : undefined;
+    const known = usesCache ? tenant.caches.scopes.get(tenant.keyOf(key)) : undefined;
     try {
       return known && run(key, known);
     } catch {

@@ -22,18 +22,6 @@ import { isLonger } from './json-length.ts';
 import { bytesOf, planScopes, rememberScopes } from './plan-scopes.ts';
 import { NO_STATE, type StatePlan } from './plan-state.ts';
 
-export interface SaveTools<S> {
-  readonly tenant: TenantDatabase;
-  readonly reader: SnapshotReader;
-  readonly watches: Watches<S>;
-}
-
-/**
- * `cached`: the attempt uses cached data, which the commit revalidates. Its errors are not final, because the cache may be outdated.
- * `read`: the attempt reads all data that it needs.
- */
-export type Trust = 'cached' | 'read';
-
 /** One call of `saveSnapshot`, through all of its attempts. */
 export class Save<S> {
   readonly request: SaveRequest<S>;
@@ -42,7 +30,7 @@ export class Save<S> {
   /** Names this save in the documents that it writes, to recognize a commit whose answer was lost. It is also the name of the state. */
   readonly nonce = randomBytes(12).toString('base64url');
   readonly #watches: Watches<S>;
-  #trust: Trust = 'cached';
+  #usesCache = true;
   /** The session and the parent, known from an attempt: the next one reads them with one request. */
   #hint: { readonly sessionId: string; readonly parentId?: string | undefined } | undefined;
   #found = new Map<string, DocumentSnapshot>();
@@ -50,20 +38,21 @@ export class Save<S> {
   #isReadAtOnce = false;
   #held: string | undefined;
 
-  constructor({ tenant, reader, watches }: SaveTools<S>, request: SaveRequest<S>) {
-    this.tenant = tenant;
+  constructor(reader: SnapshotReader, watches: Watches<S>, request: SaveRequest<S>) {
+    this.tenant = reader.tenant;
     this.reader = reader;
     this.request = request;
     this.#watches = watches;
   }
 
-  get trust(): Trust {
-    return this.#trust;
+  /** Whether this attempt uses cached data, which the commit revalidates. Its errors are not final, because the cache may be outdated. */
+  get usesCache(): boolean {
+    return this.#usesCache;
   }
 
-  /** Runs a `read` attempt. First reads, with one request, all documents that an earlier attempt needed. */
+  /** Runs an attempt without the cache. First reads, with one request, all documents that an earlier attempt needed. */
   attemptToRead<T>(snapshotId: string, work: () => Promise<T>): Promise<T> {
-    this.#trust = 'read';
+    this.#usesCache = false;
     const { sessionId, parentId } = this.#hint ?? {};
     const refs = [this.tenant.snapshotRef(snapshotId)];
     if (sessionId !== undefined) refs.push(this.tenant.pointerRef(sessionId));
@@ -97,11 +86,11 @@ export class Save<S> {
     return this.reader.read(snapshotId, this.#take(ref.path) ?? (await this.tenant.database.get(ref)));
   }
 
-  /** The session's pointer, even if it is expired: from the cache in a `cached` attempt, else read. */
+  /** The session's pointer, even if it is expired: from the cache if this attempt uses it, else read. */
   async pointer(sessionId: string): Promise<PointerDocument | undefined> {
     const found = this.#take(this.tenant.pointerRef(sessionId).path);
     this.#isReadAtOnce = found !== undefined;
-    const known = this.#trust === 'cached' ? this.tenant.pointer(sessionId) : undefined;
+    const known = this.#usesCache ? this.tenant.pointer(sessionId) : undefined;
     if (!known) return this.reader.pointer(sessionId, found);
     return known === 'absent' ? undefined : known;
   }
@@ -116,7 +105,7 @@ export class Save<S> {
    * all parts of the state.
    */
   async packsOf(chain: StateChain | undefined, head: SnapshotHead): Promise<readonly Pack[]> {
-    return this.#trust === 'cached' ? this.reader.states.packsOf(chain, head) : [];
+    return this.#usesCache ? this.reader.states.packsOf(chain, head) : [];
   }
 
   /** @throws `SessionConflictError`, `INVALID_ARGUMENT` */
@@ -162,9 +151,9 @@ export class Save<S> {
     write: DocumentWrite,
     saved: { plan: StatePlan | undefined; pointer?: Pointer; stored?: PointerDocument | undefined },
   ): Promise<Timestamp> {
-    const { tenant, nonce, trust } = this;
+    const { tenant, nonce, usesCache } = this;
     const { plan = NO_STATE, pointer, stored } = saved;
-    const records = await planScopes(tenant, this.request.scopes, { nonce, isCached: trust === 'cached' });
+    const records = await planScopes(tenant, this.request.scopes, { nonce, usesCache });
     const writes = [write, ...(pointer ? [writePointer(tenant, stored, pointer)] : [])];
     const all = [...writes, ...records.map((record) => record.write)];
     const [time, pointerTime, ...rest] = await commitSave(tenant, all, plan, bytesOf(records));

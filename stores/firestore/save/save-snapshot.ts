@@ -4,7 +4,9 @@ import { assertId, reserveSnapshotId } from '../../../src/snapshot/ids.ts';
 import type { SessionSnapshotInput } from '../../../src/snapshot/snapshot.ts';
 import type { SaveRequest } from '../../../src/store/base-session-store.ts';
 import { AlreadySaved, FinalRefusal, isTransportFailure, Stale, tooContended } from '../failures.ts';
-import { Save, type SaveTools } from './save-call.ts';
+import type { SnapshotReader } from '../read/snapshot-reader.ts';
+import type { Watches } from '../watch/watches.ts';
+import { Save } from './save-call.ts';
 import { createSnapshot, rewriteSnapshot } from './create-or-rewrite.ts';
 
 /** How often a save is tried because of other writers. A time limit would allow few attempts with a slow database. */
@@ -17,13 +19,17 @@ const PAUSING_ATTEMPTS = 7;
  *
  * @returns The snapshot's id; `null`: the mutator skipped the write.
  */
-export async function saveSnapshot<S>(tools: SaveTools<S>, request: SaveRequest<S>): Promise<string | null> {
-  const save = new Save(tools, request);
+export async function saveSnapshot<S>(
+  reader: SnapshotReader,
+  watches: Watches<S>,
+  request: SaveRequest<S>,
+): Promise<string | null> {
+  const save = new Save(reader, watches, request);
   const answer = request.snapshotId === undefined ? request.mutator(undefined) : undefined;
   if (answer === null) return null;
   const id = request.snapshotId ?? answer?.snapshotId ?? reserveSnapshotId();
   assertId(id, 'snapshotId');
-  const { tenant } = tools;
+  const { tenant } = save;
   // All saves use the same order, so that two saves never wait for each other.
   const records = [...request.scopes.keys()].toSorted();
   const inTurn = records.reduceRight(

@@ -34,15 +34,12 @@ type Guard = Timestamp | 'absent' | 'any';
  *
  * @returns The revision; `null`: the record was removed.
  */
-export async function writeRecord(
-  tenant: TenantDatabase,
-  reader: SnapshotReader,
-  request: RecordWrite,
-): Promise<string | null> {
+export async function writeRecord(reader: SnapshotReader, request: RecordWrite): Promise<string | null> {
+  const { tenant } = reader;
   const { database, caches } = tenant;
   const { sessionId, kind, key, value } = request;
   const ref = tenant.recordRef(sessionId, kind, key);
-  const pointer = await pointerOf(tenant, reader, sessionId);
+  const pointer = await pointerOf(reader, sessionId);
   const revision = randomBytes(12).toString('base64url');
   const until = pointer?.until ?? tenant.expiry().until ?? Infinity;
   const cipher = await tenant.sealer('session', sessionId).cipher();
@@ -61,7 +58,7 @@ export async function writeRecord(
     try {
       const write = planWrite(ref, data, guard);
       const commitWrite = kind === HOLD_RECORDS ? commitHold : commit;
-      const updateTime = await commitWrite(tenant, reader, request, write);
+      const updateTime = await commitWrite(reader, request, write);
       if (updateTime && data) caches.revisions.set(revisionKey(request, revision), { updateTime, until }, 1);
       return data ? revision : null;
     } catch (error) {
@@ -73,11 +70,8 @@ export async function writeRecord(
 }
 
 /** The session's pointer if sessions expire. It may be cached: its expiry is never later than the real one. */
-async function pointerOf(
-  tenant: TenantDatabase,
-  reader: SnapshotReader,
-  sessionId: string,
-): Promise<PointerDocument | undefined> {
+async function pointerOf(reader: SnapshotReader, sessionId: string): Promise<PointerDocument | undefined> {
+  const { tenant } = reader;
   if (tenant.settings.expireAfterMs === undefined) return undefined;
   const known = tenant.pointer(sessionId);
   return known && known !== 'absent' && tenant.isLive(known) ? known : reader.livePointer(sessionId);
@@ -107,20 +101,18 @@ function planWrite(ref: DocumentReference, data: DocumentData | undefined, guard
 
 /** @returns The update time of the record, if the commit returns it. */
 async function commit(
-  tenant: TenantDatabase,
   reader: SnapshotReader,
   request: RecordWrite,
   write: DocumentWrite | undefined,
 ): Promise<Timestamp | undefined> {
-  const { database } = tenant;
+  const { database } = reader.tenant;
   const { ifSnapshot, sessionId } = request;
   if (ifSnapshot === undefined) return write && (await database.commit([write]))[0];
-  const ref = tenant.snapshotRef(ifSnapshot);
+  const ref = reader.tenant.snapshotRef(ifSnapshot);
   const ownedWrite = async (document: DocumentSnapshot): Promise<DocumentWrite | undefined> => {
     const snapshot = await reader.snapshot(ifSnapshot, document);
     if (snapshot?.sessionId !== sessionId) throw snapshotGone(request);
-    const { owner } = snapshot;
-    return write && 'data' in write ? { ...write, data: { ...write.data, owner } } : write;
+    return write && ownedBy(snapshot.owner, write);
   };
   if (write && 'at' in write && write.at) {
     // No lock is needed: a deletion that comes in between also removes this record, before or after this write.
@@ -132,22 +124,26 @@ async function commit(
   return undefined;
 }
 
+/** The write of a record for an incarnation of its session. */
+function ownedBy(owner: string | null, write: DocumentWrite): DocumentWrite {
+  return 'data' in write ? { ...write, data: { ...write.data, owner } } : write;
+}
+
 /**
  * Commits a record that puts a session on hold, or its removal, together with the session's pointer. The pointer lists the holds, and has
  * no expiry while there is one.
  */
 async function commitHold(
-  tenant: TenantDatabase,
   reader: SnapshotReader,
   request: RecordWrite,
   write: DocumentWrite | undefined,
 ): Promise<Timestamp | undefined> {
+  const { tenant } = reader;
   const { ifSnapshot, sessionId, value } = request;
   const pointer = await reader.livePointer(sessionId);
   const snapshot = ifSnapshot === undefined ? undefined : await reader.snapshot(ifSnapshot);
   if (ifSnapshot !== undefined && (!pointer || snapshot?.owner !== pointer.owner)) throw snapshotGone(request);
-  const owner = snapshot?.owner ?? null;
-  const writes: DocumentWrite[] = write ? ['data' in write ? { ...write, data: { ...write.data, owner } } : write] : [];
+  const writes: DocumentWrite[] = write ? [ownedBy(snapshot?.owner ?? null, write)] : [];
   if (pointer) {
     const name = keyOf('key', request.key);
     const { holds: before = [], until: _, ...rest } = pointer;

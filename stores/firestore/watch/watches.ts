@@ -6,7 +6,6 @@ import { WatchHub } from '../../../src/store/parts/watch-hub.ts';
 import { isDataLoss } from '../failures.ts';
 import type { SnapshotDocument } from '../format/snapshot-document.ts';
 import { handOutLoaded, type SnapshotReader } from '../read/snapshot-reader.ts';
-import type { TenantDatabase } from '../tenant-database.ts';
 import { ConnectionCheck } from './connection-check.ts';
 
 /** Pauses before a listener that failed is set up again, in ms. */
@@ -20,26 +19,19 @@ interface SavedVersion {
   readonly status: SnapshotStatus | undefined;
 }
 
-/** A snapshot that is watched. */
-interface WatchedSnapshot {
-  readonly tenant: TenantDatabase;
-  readonly reader: SnapshotReader;
-  readonly snapshotId: string;
-}
-
 /** All watchers of a store: one listener of Firestore for each watched snapshot. */
 export class Watches<S> {
   readonly #hub = new WatchHub<S>();
   readonly #watches = new Map<string, Watch<S>>();
   #check: ConnectionCheck | undefined;
 
-  subscribe(watched: WatchedSnapshot, callback: (snapshot: SessionSnapshot<S>) => void): () => void {
-    const key = watched.tenant.keyOf(watched.snapshotId);
+  subscribe(reader: SnapshotReader, snapshotId: string, callback: (snapshot: SessionSnapshot<S>) => void): () => void {
+    const key = reader.tenant.keyOf(snapshotId);
     const unsubscribe = this.#hub.subscribe(key, callback, () => this.#end(key));
     const known = this.#watches.get(key);
     if (known) known.publishCurrent();
-    else this.#watches.set(key, new Watch(watched, this.#hub));
-    this.#check ??= new ConnectionCheck(watched.tenant, () => this.#restore());
+    else this.#watches.set(key, new Watch(reader, snapshotId, this.#hub));
+    this.#check ??= new ConnectionCheck(reader.tenant, () => this.#restore());
     return unsubscribe;
   }
 
@@ -73,7 +65,8 @@ export class Watches<S> {
 
 /** The listener of one snapshot. Versions are handled one after the other, because a state may have to be read first. */
 class Watch<S> {
-  readonly #watched: WatchedSnapshot;
+  readonly #reader: SnapshotReader;
+  readonly #snapshotId: string;
   readonly #key: string;
   readonly #hub: WatchHub<S>;
   #stop: () => void = () => {};
@@ -87,9 +80,10 @@ class Watch<S> {
   #timer: NodeJS.Timeout | undefined;
   #isEnded = false;
 
-  constructor(watched: WatchedSnapshot, hub: WatchHub<S>) {
-    this.#watched = watched;
-    this.#key = watched.tenant.keyOf(watched.snapshotId);
+  constructor(reader: SnapshotReader, snapshotId: string, hub: WatchHub<S>) {
+    this.#reader = reader;
+    this.#snapshotId = snapshotId;
+    this.#key = reader.tenant.keyOf(snapshotId);
     this.#hub = hub;
     this.#listen();
   }
@@ -98,8 +92,7 @@ class Watch<S> {
   publishCurrent(): void {
     // The listener's first version is published to all.
     if (!this.#version) return;
-    const { reader, snapshotId } = this.#watched;
-    this.#enqueue(async () => this.#receive(await reader.snapshot(snapshotId)));
+    this.#enqueue(async () => this.#receive(await this.#reader.snapshot(this.#snapshotId)));
   }
 
   saved(version: SavedVersion, snapshot: () => SessionSnapshot<S>): void {
@@ -121,14 +114,14 @@ class Watch<S> {
   }
 
   #listen(): void {
-    const { tenant, reader, snapshotId } = this.#watched;
+    const { tenant } = this.#reader;
     try {
       this.#stop = tenant.database.listen(
-        tenant.snapshotRef(snapshotId),
+        tenant.snapshotRef(this.#snapshotId),
         (document) =>
           this.#enqueue(async () => {
             if (this.#isEnded) return;
-            await this.#receive(await reader.snapshot(snapshotId, document));
+            await this.#receive(await this.#reader.snapshot(this.#snapshotId, document));
             this.#failures = 0;
           }),
         (error) => this.#fail(error),
@@ -143,7 +136,7 @@ class Watch<S> {
     // The listener still works, and gets the next version.
     const isWaiting = isUnreadable(error);
     if (this.#failures === 0) {
-      const snapshot = `snapshot ${quote(this.#watched.snapshotId)}`;
+      const snapshot = `snapshot ${quote(this.#snapshotId)}`;
       const what = isWaiting
         ? `Watching ${snapshot}: its watchers wait for a version that can be read.`
         : `Watching ${snapshot} was interrupted and is set up again.`;
@@ -171,14 +164,13 @@ class Watch<S> {
       if (this.#latest) this.#hub.announce(this.#key, this.#version?.status, this.#latest);
       return;
     }
-    const { reader } = this.#watched;
     try {
-      const state = await reader.states.stateOf(snapshot);
-      const opened = await reader.opened(snapshot);
+      const state = await this.#reader.states.stateOf(snapshot);
+      const opened = await this.#reader.opened(snapshot);
       this.#publish(version, () => handOutLoaded({ snapshot: opened, state }));
     } catch (error) {
       // The state can't be read because the snapshot has changed since. The listener will get the new version.
-      if (!isDataLoss(error) || (await reader.recheck(snapshot)) === 'unchanged') throw error;
+      if (!isDataLoss(error) || (await this.#reader.recheck(snapshot)) === 'unchanged') throw error;
     }
   }
 
