@@ -6,14 +6,14 @@ export type UsageCounts = { readonly [name: string]: readonly [sum: number, coun
 /** Adds a snapshot's usage to the counts, or with a `sign` of -1 subtracts it. */
 export function addUsage(counts: UsageCounts, usage: unknown, sign: 1 | -1 = 1): UsageCounts {
   if (typeof usage !== 'object' || usage === null) return counts;
-  const after = { ...counts };
+  const after = new Map(Object.entries(counts));
   for (const [name, value] of Object.entries(usage)) {
     if (typeof value !== 'number') continue;
-    const [sum, count] = after[name] ?? [0, 0];
-    if (count + sign === 0) delete after[name];
-    else after[name] = [sum + sign * value, count + sign];
+    const [sum, count] = after.get(name) ?? [0, 0];
+    if (count + sign === 0) after.delete(name);
+    else after.set(name, [sum + sign * value, count + sign]);
   }
-  return after;
+  return Object.fromEntries(after);
 }
 
 /** The sums; `undefined` when no snapshot has a usage. */

@@ -184,11 +184,11 @@ function details(kit: Kit): void {
     const turn = (usage: unknown, parentId?: string): SessionSnapshotInput =>
       Object.assign(snapshot({ sessionId: 'chat', createdAt: second(0), ...(parentId && { parentId }) }), { usage });
     const sum = async (): Promise<unknown> => (await b.listSessions()).items[0]?.usage;
-    await a.save('one', turn({ inputTokens: 10, outputTokens: 2, custom: { calls: 1 } }));
+    await a.save('one', turn({ inputTokens: 10, outputTokens: 2, constructor: 3, custom: { calls: 1 } }));
     await b.save('two', turn({ inputTokens: 5, totalTokens: 5.5 }, 'one'));
-    equal(await sum(), { inputTokens: 15, outputTokens: 2, totalTokens: 5.5 }, 'the sum');
+    equal(await sum(), { inputTokens: 15, outputTokens: 2, constructor: 3, totalTokens: 5.5 }, 'the sum');
     await a.save('two', turn({ inputTokens: 7 }, 'one'));
-    equal(await sum(), { inputTokens: 17, outputTokens: 2 }, 'the sum after a rewrite');
+    equal(await sum(), { inputTokens: 17, outputTokens: 2, constructor: 3 }, 'the sum after a rewrite');
     if (!kit.capabilities.prune) return;
     await a.prune({ maxChainLength: 1 });
     equal(await sum(), { inputTokens: 7 }, 'the sum after pruning');
