@@ -1,10 +1,10 @@
 import { failedPrecondition } from '../../errors.ts';
 
 /**
- * Every medium names the format it was written in; a store reads all formats up to its own.
+ * Checks the format version of stored data: a store reads all formats up to its own.
  *
- * @param what What was written, as the beginning of a sentence.
- * @throws `FAILED_PRECONDITION` when a newer version wrote it.
+ * @param what Describes the data, as the beginning of a sentence.
+ * @throws `FAILED_PRECONDITION` if a newer version wrote it.
  */
 export function assertReadable(format: unknown, newest: number, what: string): void {
   if (typeof format !== 'number' || format <= newest) return;

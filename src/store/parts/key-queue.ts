@@ -1,16 +1,16 @@
 /**
- * Runs tasks of the same key one after the other, in the order in which they came; tasks of different keys do not wait for each other.
- * Holds nothing for a key that has no task.
+ * Runs the tasks of a key one after the other, in the order of the calls. Tasks of different keys do not wait for each other. Keeps no data
+ * of a key without tasks.
  */
 export class KeyQueue {
   readonly #tails = new Map<string, Promise<unknown>>();
 
-  /** Keys with a task that has not ended. */
+  /** The number of keys that have a task. */
   get size(): number {
     return this.#tails.size;
   }
 
-  /** Runs `task` when all earlier tasks of `key` have resolved or rejected. A task that calls it for its own key waits forever. */
+  /** Runs `task` when all earlier tasks of `key` have ended. A task that calls this for its own key waits forever. */
   run<T>(key: string, task: () => Promise<T> | T): Promise<T> {
     const result = (this.#tails.get(key) ?? IDLE).then(task);
     const end = (): void => {

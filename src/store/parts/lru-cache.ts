@@ -1,4 +1,4 @@
-/** Keeps what was used lately, up to a total weight. */
+/** Keeps the values that were used last, up to a total weight. */
 export class LruCache<V> {
   readonly #entries = new Map<string, { readonly value: V; readonly weight: number }>();
   readonly #limit: number;
@@ -16,7 +16,7 @@ export class LruCache<V> {
     return entry.value;
   }
 
-  /** What is heavier than the whole limit is not kept. */
+  /** Keeps a value, unless it is heavier than the limit. */
   set(key: string, value: V, weight: number): void {
     this.delete(key);
     if (weight > this.#limit) return;

@@ -1,9 +1,9 @@
 import { logError } from '../../errors.ts';
 
 /**
- * Calls a function of the application for whose result nothing waits. If it throws or rejects, the error is logged.
+ * Calls a function of the application, and does not wait for its result. If it throws or rejects, the error is logged.
  *
- * @param failure What failed, and what goes on; a sentence before the error.
+ * @param failure The sentence before the error in the log: what failed, and what continues.
  */
 export function notify(call: () => unknown, failure: string): void {
   try {
@@ -13,7 +13,7 @@ export function notify(call: () => unknown, failure: string): void {
   }
 }
 
-/** Logs the error with which a promise that nothing awaits rejects: Node ends a process with an unhandled rejection. */
+/** Logs the error of a promise that is not awaited. Without this, Node ends the process if it rejects. */
 export function logRejection(answer: unknown, failure: string): void {
   if (typeof (answer as { then?: unknown } | null | undefined)?.then !== 'function') return;
   Promise.resolve(answer).catch((error: unknown) => logError(failure, error));

@@ -15,7 +15,7 @@ const ADVICE: Readonly<Record<StoreFinding['kind'], string>> = {
   expired: 'prune removes it.',
 };
 
-/** One look at everything that a tenant has: a store reports to it what it finds. */
+/** A running check of a tenant. The store counts the data that it reads, and reports its findings. */
 export class StoreCheck {
   readonly #tenant: string;
   readonly #repair: boolean;
@@ -35,13 +35,13 @@ export class StoreCheck {
     return { ...this.#counts, findings: this.#findings };
   }
 
-  /** Counts what was read. */
+  /** Counts data that was read. */
   count(what: keyof CheckCounts, number = 1): void {
     this.#counts[what] += number;
     if (what === 'sessions') this.#onProgress?.({ ...this.#counts });
   }
 
-  /** Reports the snapshot of a background run that no process works on: its lease has run out, or it was handed over. */
+  /** Reports a background run that no process works on: its lease has expired, or it was handed over. */
   reportRun(snapshot: SnapshotMetadata, found: Omit<Found, 'kind' | 'problem'>): void {
     if (!isLeaseOver(snapshot)) return;
     const { snapshotId, heartbeatAt } = snapshot;
@@ -54,7 +54,7 @@ export class StoreCheck {
     this.report({ ...found, snapshotId, kind: 'expired', problem, advice });
   }
 
-  /** Whether an orphan that was written then, in ms, is to be removed. */
+  /** Whether to remove an orphan that was written at this time, in ms. */
   mayRepair(writtenMs: number, nowMs = Date.now()): boolean {
     return this.#repair && nowMs - writtenMs > this.#graceMs;
   }
@@ -63,7 +63,7 @@ export class StoreCheck {
     this.#findings.push({ ...found, tenant: this.#tenant, advice: advice ?? ADVICE[found.kind], isRepaired });
   }
 
-  /** Reports what can't be read. An error that says nothing about the data is thrown. */
+  /** Reports data that can't be read. Throws errors that have another reason. */
   reportError(error: unknown, found: Omit<Found, 'kind' | 'problem'>): void {
     if (!isUnreadable(error)) throw error;
     const kind = error.status === 'DATA_LOSS' ? 'damaged' : 'unreadable';

@@ -1,7 +1,7 @@
 import type { GenkitError } from 'genkit';
 import { dataLoss, quote } from '../../errors.ts';
 
-/** The `DATA_LOSS` of a snapshot of which something is missing or damaged. */
+/** Makes the `DATA_LOSS` error of a snapshot, a part of which is missing or damaged. */
 export function unreadableSnapshot(snapshotId: string, reason: string, sessionId?: string | null): GenkitError {
   const session = typeof sessionId === 'string' ? ` of session ${quote(sessionId)}` : '';
   return dataLoss(

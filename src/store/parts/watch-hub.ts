@@ -6,9 +6,9 @@ export type SnapshotListener<S> = (snapshot: SessionSnapshot<S>) => void;
 
 interface Subscription<S> {
   readonly listener: SnapshotListener<S>;
-  /** States not delivered yet, oldest first. */
+  /** States that are not delivered yet, oldest first. */
   readonly queue: SessionSnapshot<S>[];
-  /** The status delivered or queued last; `UNHEARD` before the first. */
+  /** The status that was queued last; `UNHEARD` before the first. */
   last: SessionSnapshot['status'] | typeof UNHEARD;
   scheduled: boolean;
   closed: boolean;
@@ -17,19 +17,19 @@ interface Subscription<S> {
 const UNHEARD = Symbol('unheard');
 
 /**
- * Delivers snapshots to their listeners: the one implementation of the watching rules for all stores. A store calls `publish` with each
- * state of a watched snapshot, in order. Every listener is notified of each status once, never inside the call that caused it, and not after it
- * unsubscribed. A listener that throws affects no other.
+ * Delivers snapshots to their listeners, by the rules of the contract for watching. A store calls `publish` with each state of a watched
+ * snapshot, in order. A listener is notified of each status once, never inside the call that caused it, and not after it has unsubscribed.
+ * A listener that throws does not affect others.
  */
 export class WatchHub<S> {
   readonly #subscriptions = new Map<string, Set<Subscription<S>>>();
 
-  /** Watched keys. */
+  /** The number of watched keys. */
   get size(): number {
     return this.#subscriptions.size;
   }
 
-  /** Subscribes; the answer ends the subscription, `onIdle` runs when that was the key's last one. */
+  /** Returns a function that ends the subscription. `onIdle` is called when the key has lost its last listener. */
   subscribe(key: string, listener: SnapshotListener<S>, onIdle?: () => void): () => void {
     const subscription: Subscription<S> = { listener, queue: [], last: UNHEARD, scheduled: false, closed: false };
     const set = this.#subscriptions.get(key) ?? new Set();

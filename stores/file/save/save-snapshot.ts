@@ -127,7 +127,6 @@ export class Save<S> {
     const { snapshotId: id, parentId } = next;
     const { index } = session;
     const { folder } = this.#tenant;
-    const { maxPersistedChainLength: longest } = this.#tenant.shared;
     if (!isFresh && folder.store.fs.stat(folder.snapshot(id))) return RETRY;
     if (index.tree.has(id)) throw unreadableSnapshot(id, 'its file is missing', session.id);
     this.#assertLeaf(session);
@@ -137,15 +136,8 @@ export class Save<S> {
     const meta = copyMetadata(next);
     const state = copyState(next, diffBase?.known?.state ?? parent?.known?.state);
     const part = await this.#write(id, state, { session, diffBase });
-    if (longest !== undefined)
-      await loadHeads(
-        session,
-        [...index.tree.nodes()].filter(({ seen }) => !seen),
-      );
-    const removed =
-      longest === undefined ? [] : overflow(index.tree, next, longest).map((one) => index.tree.mustGet(one));
+    const removes = await this.#placesToRemove(session, next);
     const place = index.next;
-    const removes = removed.map((node) => node.place);
     const line = { save: place, id, parent: parentId, at: timeNow(), ...(removes.length > 0 && { removes }) };
     const isSaved = await this.#carryOut(lock, session, part, {
       line,
@@ -157,11 +149,23 @@ export class Save<S> {
         place,
         write: 1,
         statuses: nextTrail([], 1, meta.status),
-        details: await this.#details(session, parent?.head),
+        details: await this.#details(session),
       },
     });
     if (isSaved) this.#tenant.rememberSnapshot(id, session);
     return isSaved ? id : RETRY;
+  }
+
+  /** The places of the snapshots that a new one removes, because of `maxPersistedChainLength`. */
+  async #placesToRemove(session: FileSession, next: SessionSnapshot<S>): Promise<number[]> {
+    const { maxPersistedChainLength: longest } = this.#tenant.shared;
+    if (longest === undefined) return [];
+    const { tree } = session.index;
+    await loadHeads(
+      session,
+      [...tree.nodes()].filter(({ seen }) => !seen),
+    );
+    return overflow(tree, next, longest).map((id) => tree.mustGet(id).place);
   }
 
   async #rewrite(session: FileSession, lock: HeldLock, id: string): Promise<Outcome> {
@@ -197,7 +201,7 @@ export class Save<S> {
       : await this.#write(id, state, { session, diffBase, before });
     const write = head.write + 1;
     const statuses = nextTrail(head.statuses, write, meta.status);
-    const details = await this.#details(session, head);
+    const details = await this.#details(session);
     await this.#carryOut(lock, session, part, { replaces: true, head: { ...head, meta, write, statuses, details } });
     return id;
   }
@@ -339,17 +343,17 @@ export class Save<S> {
     return { body: await sealBody(body, { id: node.snapshotId, version: head.state.version }, cipher), cipher };
   }
 
-  /** @param fallback The head with the details, if those of the session can't be read. */
-  async #details(session: FileSession, fallback: SnapshotHead | undefined): Promise<SessionDetails | undefined> {
+  /** The session's details after the save. If their encrypted part is damaged, the others are kept. */
+  async #details(session: FileSession): Promise<SessionDetails | undefined> {
     if (session.index.tree.size === 0) return this.#request.session;
     const head = session.headWithDetails();
-    const before = head && (await session.opened(head).catch(undefinedIfDamaged));
-    return mergeDetails((before ?? fallback ?? head)?.details, this.#request.session);
+    const opening = head && session.opened(head);
+    const opened = await opening?.catch((error: unknown) => {
+      if (error instanceof DamagedSnapshot) return head;
+      throw error;
+    });
+    return mergeDetails(opened?.details, this.#request.session);
   }
-}
-
-function undefinedIfDamaged(error: unknown): undefined {
-  if (!(error instanceof DamagedSnapshot)) throw error;
 }
 
 /** A whole state, no part of which is in a shard. */
