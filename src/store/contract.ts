@@ -298,6 +298,22 @@ export interface StoreCapabilities {
   durable: boolean;
 }
 
+/** The capabilities of a store that has all features. */
+export const ALL_CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
+  watch: true,
+  watchAcrossProcesses: true,
+  metadata: true,
+  list: true,
+  delete: true,
+  prune: true,
+  compareLeaf: true,
+  scopes: true,
+  records: true,
+  details: true,
+  check: true,
+  durable: true,
+});
+
 /** The capabilities of a foreign `SessionStore`, which has only Genkit's three methods. */
 export const FOREIGN_CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
   watch: false,

@@ -1,4 +1,4 @@
-import type { StoreCapabilities } from '../../src/store/contract.ts';
+import { ALL_CAPABILITIES, type StoreCapabilities } from '../../src/store/contract.ts';
 import { BaseSessionStore, type TenantStore } from '../../src/store/base-session-store.ts';
 import {
   checkOptions,
@@ -52,21 +52,6 @@ export interface FileSessionStoreOptions {
   encryption?: Encryption;
 }
 
-const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
-  watch: true,
-  watchAcrossProcesses: true,
-  metadata: true,
-  list: true,
-  delete: true,
-  prune: true,
-  compareLeaf: true,
-  scopes: true,
-  records: true,
-  details: true,
-  check: true,
-  durable: true,
-});
-
 /** Tenants whose state is kept between calls. */
 const MOST_TENANTS = 1000;
 
@@ -88,7 +73,7 @@ const MOST_TENANTS = 1000;
  */
 export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
   /** What this store can do. */
-  readonly capabilities = CAPABILITIES;
+  readonly capabilities: Readonly<StoreCapabilities> = ALL_CAPABILITIES;
   readonly #shared: Shared;
   readonly #tenants = new LruCache<FileTenantStore<S>>(MOST_TENANTS);
   #isChecked = false;
@@ -98,7 +83,7 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
    * @param fileSystem For tests: the system calls of the store.
    * @throws `INVALID_ARGUMENT` for an unknown or invalid option, `FAILED_PRECONDITION` when the directory can't be used.
    */
-  constructor(directory: string, options?: FileSessionStoreOptions, fileSystem: FileSystem = nodeFileSystem) {
+  constructor(directory: string, options: FileSessionStoreOptions = {}, fileSystem: FileSystem = nodeFileSystem) {
     checkOptions('FileSessionStore', options, {
       maxPersistedChainLength: isWhole(1),
       snapshotPathPrefix: isFunction,
@@ -109,18 +94,18 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
       lockTimeoutMs: isWhole(0),
       encryption: isEncryption,
     });
-    super('FileSessionStore', options?.snapshotPathPrefix);
-    const { durability = 'full', lockTimeoutMs = 10_000 } = options ?? {};
+    super('FileSessionStore', options.snapshotPathPrefix);
+    const { durability = 'full', lockTimeoutMs = 10_000 } = options;
     const usable = usableDirectory(directory, fileSystem, 'FileSessionStore');
     this.#shared = {
       folder: new StoreFolder(usable, { durability, lockTimeoutMs }),
       caches: new Caches(),
       watches: new Map(),
-      pollIntervalMs: options?.snapshotWatchPollIntervalMs ?? 2000,
-      checkpointInterval: options?.checkpointInterval ?? 25,
-      maxPersistedChainLength: options?.maxPersistedChainLength,
-      rejectBranching: options?.rejectBranchingSessions ?? false,
-      encryption: options?.encryption,
+      pollIntervalMs: options.snapshotWatchPollIntervalMs ?? 2000,
+      checkpointInterval: options.checkpointInterval ?? 25,
+      maxPersistedChainLength: options.maxPersistedChainLength,
+      rejectBranching: options.rejectBranchingSessions ?? false,
+      encryption: options.encryption,
       run: (call, work) =>
         this.#shared.folder.run(call, () => {
           this.#assertNotForeign();

@@ -1,10 +1,11 @@
 import type { DocumentSnapshot, Firestore } from '@google-cloud/firestore';
 import { BaseSessionStore } from '../../src/store/base-session-store.ts';
-import type {
-  DeleteResult,
-  DeleteSessionsResult,
-  SessionStoreOptions,
-  StoreCapabilities,
+import {
+  ALL_CAPABILITIES,
+  type DeleteResult,
+  type DeleteSessionsResult,
+  type SessionStoreOptions,
+  type StoreCapabilities,
 } from '../../src/store/contract.ts';
 import type { Encryption } from '../../src/store/encryption/encryption.ts';
 import { checkSessions } from '../../src/store/check-lookup.ts';
@@ -62,21 +63,6 @@ export interface FirestoreSessionStoreOptions {
   encryption?: Encryption;
 }
 
-const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
-  watch: true,
-  watchAcrossProcesses: true,
-  metadata: true,
-  list: true,
-  delete: true,
-  prune: true,
-  compareLeaf: true,
-  scopes: true,
-  records: true,
-  details: true,
-  check: true,
-  durable: true,
-});
-
 /**
  * Keeps snapshots in Cloud Firestore. Any number of processes may share the database. `docs/firestore.md` shows the layout, the cost of a
  * turn, and the rules and indexes to deploy.
@@ -91,7 +77,7 @@ const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
  */
 export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
   /** What this store can do. */
-  readonly capabilities = CAPABILITIES;
+  readonly capabilities: Readonly<StoreCapabilities> = ALL_CAPABILITIES;
   readonly #shared: Shared;
   readonly #meter = new Meter();
   readonly #watches = new Watches<S>();

@@ -1,4 +1,4 @@
-import type { StoreCapabilities } from '../../src/store/contract.ts';
+import { ALL_CAPABILITIES, type StoreCapabilities } from '../../src/store/contract.ts';
 import { BaseSessionStore, type TenantStore } from '../../src/store/base-session-store.ts';
 import { checkOptions, isBoolean, isFunction } from '../../src/store/check-options.ts';
 import type { SnapshotPathPrefix } from '../../src/store/name-tenant.ts';
@@ -15,17 +15,8 @@ export interface InMemorySessionStoreOptions {
 }
 
 const CAPABILITIES: Readonly<StoreCapabilities> = Object.freeze({
-  watch: true,
+  ...ALL_CAPABILITIES,
   watchAcrossProcesses: false,
-  metadata: true,
-  list: true,
-  delete: true,
-  prune: true,
-  compareLeaf: true,
-  scopes: true,
-  records: true,
-  details: true,
-  check: true,
   durable: false,
 });
 

@@ -1,7 +1,6 @@
 import { invalidArgument, quote } from '../../errors.ts';
 import { freeze } from '../../json/immutable.ts';
 import { jsonBytes } from '../../json/size.ts';
-import { copyJson, JsonValueError } from '../../json/value.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import {
   checkOptions,
@@ -15,6 +14,7 @@ import {
   type OptionCheck,
 } from '../check-options.ts';
 import { checkPage } from '../list/page.ts';
+import { ownJson } from '../parts/own-json.ts';
 import { MAX_RECORD_BYTES } from '../records/record-scopes.ts';
 import type { Memory, MemoryDraft, MemoryFilter, MemoryOperation, MemoryQuery, WriteMemoryNote } from './contract.ts';
 
@@ -107,28 +107,16 @@ function checkNote({ kind, key, value }: NoteOperation): NoteOperation {
   assertId(kind, 'kind');
   assertId(key, 'key');
   const what = `The note ${quote(key)} of kind ${quote(kind)}`;
-  return { kind, key, value: value === undefined ? value : ownJson(value, what) };
+  return { kind, key, value: value === undefined ? value : frozenJson(value, what) };
 }
 
 /**
  * Makes the store's own frozen copy of a value.
  *
- * @throws `INVALID_ARGUMENT` if JSON can't represent the value, or it is too large.
+ * @throws as {@link ownJson}.
  */
-export function ownJson<T>(value: T, what: string, maxBytes = MAX_RECORD_BYTES): T {
-  let own: T;
-  try {
-    own = copyJson(value);
-  } catch (error) {
-    if (!JsonValueError.isInstance(error)) throw error;
-    throw invalidArgument(`${what} can't be saved: ${error.message}`);
-  }
-  if (jsonBytes(own, maxBytes) > maxBytes) {
-    throw invalidArgument(
-      `${what} would take more than ${maxBytes} bytes. Divide it, or store large values elsewhere.`,
-    );
-  }
-  return freeze(own);
+export function frozenJson<T>(value: T, what: string, maxBytes = MAX_RECORD_BYTES): T {
+  return freeze(ownJson(value, what, maxBytes));
 }
 
 /** Members that the store sets. */
@@ -138,7 +126,7 @@ function checkDraft(given: MemoryDraft): MemoryDraft {
   assertId(given?.id, 'memory id');
   const what = `The memory ${quote(given.id)}`;
   const members = Object.entries(given).filter(([name]) => !OWN_MEMBERS.has(name));
-  const draft = ownJson(Object.fromEntries(members) as unknown as MemoryDraft, what, MAX_MEMORY_BYTES);
+  const draft = frozenJson(Object.fromEntries(members) as unknown as MemoryDraft, what, MAX_MEMORY_BYTES);
   const fault = faultOf(draft);
   if (fault !== undefined) throw invalidArgument(`${what} can't be saved: ${fault}.`);
   return draft;

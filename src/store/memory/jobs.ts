@@ -3,7 +3,7 @@ import { logger } from 'genkit/logging';
 import { addressTo, causedBy, invalidArgument, isUnreadable, notFound, quote } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import { isTime } from '../check-options.ts';
-import { checkWhole, ownJson } from './checks.ts';
+import { checkWhole, frozenJson } from './checks.ts';
 import type { MemoryJob, MemoryJobChange, MemoryJobHold } from './contract.ts';
 import { describeMemoryScope, memoryScopeKey, memoryScopeOfKey } from './scope.ts';
 
@@ -23,7 +23,7 @@ export function newJob(
     id,
     scope: memoryScopeOfKey(memoryScopeKey(scope)),
     state: 'waiting',
-    input: ownJson(input, `The input of job ${quote(id)}`),
+    input: frozenJson(input, `The input of job ${quote(id)}`),
     sourceId,
     attempts: 0,
     createdAt: at,

@@ -1,9 +1,9 @@
 import { GenkitError } from 'genkit';
 import { invalidArgument, quote } from '../../errors.ts';
-import { jsonBytes } from '../../json/size.ts';
-import { copyJson, JsonValueError, type Json } from '../../json/value.ts';
+import type { Json } from '../../json/value.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import type { ReadRecordsOptions, SessionRecord, WriteRecordOptions } from '../contract.ts';
+import { ownJson } from '../parts/own-json.ts';
 import { MAX_RECORD_BYTES } from './record-scopes.ts';
 
 const MAX_KEYS = 100;
@@ -60,24 +60,9 @@ export function checkRecordWrite(options: WriteRecordOptions): RecordWrite {
   if (expectedRevision !== undefined && expectedRevision !== null && typeof expectedRevision !== 'string') {
     throw invalidArgument('expectedRevision must be the revision of a record, or null.');
   }
-  return { sessionId, kind, key, value: value === undefined ? value : ownValue(options), expectedRevision, ifSnapshot };
-}
-
-function ownValue({ sessionId, kind, key, value }: WriteRecordOptions): Json {
-  const name = describeRecord({ sessionId, kind, key });
-  let own: Json;
-  try {
-    own = copyJson(value!);
-  } catch (error) {
-    if (!JsonValueError.isInstance(error)) throw error;
-    throw invalidArgument(`The value of ${name} can't be saved: ${error.message}`);
-  }
-  if (jsonBytes(own, MAX_RECORD_BYTES) > MAX_RECORD_BYTES) {
-    throw invalidArgument(
-      `The value of ${name} would take more than ${MAX_RECORD_BYTES} bytes. Split it into several keys.`,
-    );
-  }
-  return own;
+  const what = `The value of ${describeRecord({ sessionId, kind, key })}`;
+  const own = value === undefined ? value : ownJson(value, what, MAX_RECORD_BYTES);
+  return { sessionId, kind, key, value: own, expectedRevision, ifSnapshot };
 }
 
 /**

@@ -56,15 +56,15 @@ export class FileMemoryStore extends BaseMemoryStore {
    * @param fileSystem For tests: the system calls of the store.
    * @throws `INVALID_ARGUMENT` for an unknown or invalid option, `FAILED_PRECONDITION` when the directory can't be used.
    */
-  constructor(directory: string, options?: FileMemoryStoreOptions, fileSystem: FileSystem = nodeFileSystem) {
+  constructor(directory: string, options: FileMemoryStoreOptions = {}, fileSystem: FileSystem = nodeFileSystem) {
     checkOptions('FileMemoryStore', options, {
       pathPrefix: isFunction,
       encryption: isEncryption,
       durability: isOneOf('full', 'fast'),
       lockTimeoutMs: isWhole(0),
     });
-    super('FileMemoryStore', options?.pathPrefix);
-    const { durability = 'full', lockTimeoutMs = 10_000, encryption } = options ?? {};
+    super('FileMemoryStore', options.pathPrefix);
+    const { durability = 'full', lockTimeoutMs = 10_000, encryption } = options;
     const usable = usableDirectory(directory, fileSystem, 'FileMemoryStore');
     this.#shared = {
       folder: new StoreFolder(usable, { durability, lockTimeoutMs }),
