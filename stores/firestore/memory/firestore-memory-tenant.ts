@@ -1,7 +1,6 @@
 import {
   FieldPath,
   FieldValue,
-  type CollectionReference,
   type DocumentReference,
   type DocumentSnapshot,
   type Query,
@@ -75,7 +74,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
 
   get(key: string, ids: readonly string[]): Promise<Memory[]> {
     return this.#call('get', 'Reading memories', async () => {
-      const refs = ids.map((id) => this.#memories(key).doc(hashName(id)));
+      const refs = ids.map((id) => this.#data.memories(key).doc(hashName(id)));
       // The head comes last: an erasure between two requests is seen.
       const documents = await this.#data.database.getAll([...refs, this.#data.head(key)]);
       const head = readHead(documents.pop()!);
@@ -102,7 +101,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       if (since === revision) return { revision, changed: [], isReset: false };
       const isReset = since < reset || since > revision;
       const first = memorySequenceOf(isReset ? floorRevision : since + 1);
-      const changed = this.#memories(key).where('content', '>=', first).orderBy('content');
+      const changed = this.#data.memories(key).where('content', '>=', first).orderBy('content');
       const documents = await this.#data.database.all(changed.select(...WITHOUT_VECTOR));
       return { revision, changed: memoriesOf(await this.#versions(key, documents)), isReset };
     });
@@ -114,7 +113,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
 
   revisions(key: string, id: string): Promise<Memory[]> {
     return this.#call('revisions', 'Reading the revisions of a memory', async () => {
-      const refs = [this.#memories(key).doc(hashName(id)), this.#data.head(key)];
+      const refs = [this.#data.memories(key).doc(hashName(id)), this.#data.head(key)];
       const [current, document] = await this.#data.database.getAll(refs);
       const head = readHead(document!);
       return isKept(current!, head) ? memoriesOf(await this.#history(key, current!, head)) : [];
@@ -126,8 +125,8 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       const { database } = this.#data;
       const hash = hashName(sourceId);
       const reading = this.#readHead(key);
-      const memories = this.#memories(key).where('sources', 'array-contains', hash);
-      const revisions = this.#revisions(key).where('sources', 'array-contains', hash).select('sequence');
+      const memories = this.#data.memories(key).where('sources', 'array-contains', hash);
+      const revisions = this.#data.revisions(key).where('sources', 'array-contains', hash).select('sequence');
       const [now, before, head] = await Promise.all([
         keptOf(reading, database.all(memories)),
         keptOf(reading, database.query(revisions)),
@@ -135,7 +134,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
       ]);
       const found = new Set(now.map(({ id }) => id));
       const names = new Set(before.map(({ id }) => memoryNameOf(id)));
-      const more = [...names].filter((name) => !found.has(name)).map((name) => this.#memories(key).doc(name));
+      const more = [...names].filter((name) => !found.has(name)).map((name) => this.#data.memories(key).doc(name));
       const documents = await database.getAll(more);
       return memoriesOf(await this.#versions(key, [...now, ...documents.filter((one) => isKept(one, head))]));
     });
@@ -144,7 +143,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
   notes(key: string, kind: string, keys: readonly string[] | undefined): Promise<MemoryNotes> {
     return this.#call('notes', 'Reading notes', async () => {
       const { database } = this.#data;
-      const notes = this.#data.head(key).collection('notes');
+      const notes = this.#data.notes(key);
       const [start, end] = noteRange(kind);
       const refs = keys?.map((one) => notes.doc(noteName({ kind, key: one })));
       const range = notes.orderBy(FieldPath.documentId()).startAt(start).endBefore(end);
@@ -251,7 +250,8 @@ export class FirestoreMemoryTenant implements MemoryTenant {
     const limit = Math.min(PAGE, k + 1);
     const head = this.#readHead(key);
     const found: MemoryVersion[] = [];
-    let query: Query = this.#memories(key)
+    let query: Query = this.#data
+      .memories(key)
       .orderBy('sequence', 'desc')
       .select(...WITHOUT_VECTOR)
       .limit(limit);
@@ -267,7 +267,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
 
   async #queryNear(key: string, request: QueryRequest, vector: Float32Array): Promise<QueryAnswer> {
     const { k, filter } = request;
-    const all = this.#memories(key).select(...WITHOUT_VECTOR, SIMILARITY);
+    const all = this.#data.memories(key).select(...WITHOUT_VECTOR, SIMILARITY);
     const memories = filter.includeInvalid ? all : all.where('isActive', '==', true);
     const head = this.#readHead(key);
     for (let limit = k; ;) {
@@ -289,7 +289,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
 
   async #queryPast(key: string, request: QueryRequest, asOf: number): Promise<QueryAnswer> {
     const reading = this.#readHead(key);
-    const all = this.#data.database.all(this.#memories(key).orderBy('sequence', 'desc'));
+    const all = this.#data.database.all(this.#data.memories(key).orderBy('sequence', 'desc'));
     const documents = await keptOf(reading, all);
     const head = await reading;
     const versions = await this.#versions(key, documents);
@@ -306,7 +306,7 @@ export class FirestoreMemoryTenant implements MemoryTenant {
 
   /** All versions of a memory, up to the one that was read. */
   async #history(key: string, current: DocumentSnapshot, head: ScopeHead): Promise<MemoryVersion[]> {
-    const byName = this.#revisions(key).orderBy(FieldPath.documentId());
+    const byName = this.#data.revisions(key).orderBy(FieldPath.documentId());
     const revisions = await this.#data.database.all(byName.startAt(`${current.id}-`).endBefore(`${current.id}.`));
     const isBefore = (one: DocumentSnapshot) => (one.get('revision') as number) < (current.get('revision') as number);
     return this.#versions(key, [...revisions.filter((one) => isKept(one, head) && isBefore(one)), current]);
@@ -323,14 +323,6 @@ export class FirestoreMemoryTenant implements MemoryTenant {
 
   #commits(key: string): ScopeCommits {
     return new ScopeCommits(this.#data, this.#jobs, key);
-  }
-
-  #memories(key: string): CollectionReference {
-    return this.#data.head(key).collection('memories');
-  }
-
-  #revisions(key: string): CollectionReference {
-    return this.#data.head(key).collection('revisions');
   }
 
   #call<T>(method: string, what: string, work: () => Promise<T>): Promise<T> {

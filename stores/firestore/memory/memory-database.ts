@@ -41,6 +41,19 @@ export class MemoryDatabase {
     return this.scopes.doc(hashName(key));
   }
 
+  memories(key: string): CollectionReference {
+    return this.head(key).collection('memories');
+  }
+
+  /** The earlier versions of the memories of a scope. */
+  revisions(key: string): CollectionReference {
+    return this.head(key).collection('revisions');
+  }
+
+  notes(key: string): CollectionReference {
+    return this.head(key).collection('notes');
+  }
+
   sealer(key: string): Sealer {
     const owner = { tenant: this.#tenant, kind: 'memory', id: key } as const;
     return new Sealer(this.#shared.encryption, owner, () => this.#reopen(key));
@@ -48,7 +61,7 @@ export class MemoryDatabase {
 
   /** Decrypts the memory that was written last. */
   async #reopen(key: string): Promise<void> {
-    const last = this.head(key).collection('memories').orderBy('sequence', 'desc').limit(1);
+    const last = this.memories(key).orderBy('sequence', 'desc').limit(1);
     const [head, memory] = await this.database.readTogether(this.head(key), last);
     if (!memory || !isKept(memory, readHead(head!))) return;
     await readVersion(memory, { scope: memoryScopeOfKey(key), sealer: this.sealer(key) });

@@ -1,4 +1,4 @@
-import type { DocumentReference, DocumentSnapshot } from '@google-cloud/firestore';
+import type { DocumentSnapshot } from '@google-cloud/firestore';
 import type { CommitRequest } from '../../../src/store/memory/base-memory-store.ts';
 import type { MemoryCommitResult } from '../../../src/store/memory/contract.ts';
 import { assertMemoryRevision } from '../../../src/store/memory/jobs.ts';
@@ -58,7 +58,7 @@ export class ScopeCommits {
   sweep(now: number): Promise<number> {
     return this.#data.untilMade('Sweeping memories', this.#key, async () => {
       const { database } = this.#data;
-      const memories = this.#collection('memories');
+      const memories = this.#data.memories(this.#key);
       const documents = await database.query(memories.where('expires', '<=', now).orderBy('expires').limit(PAGE));
       const [next] = await database.query(memories.where('expires', '>', now).orderBy('expires').limit(1));
       const read = await this.#read([], undefined);
@@ -96,7 +96,7 @@ export class ScopeCommits {
         now,
       });
       if (current) {
-        const ref = this.#collection('revisions').doc(revisionName(document.id, current.memory.revision));
+        const ref = this.#data.revisions(this.#key).doc(revisionName(document.id, current.memory.revision));
         writes.push({ kind: 'set', ref, data: document.data()! });
       }
       writes.push({ kind: 'set', ref: document.ref, data: await versionFields(version, document.id, reader.sealer) });
@@ -104,7 +104,7 @@ export class ScopeCommits {
       if (expiresAt !== undefined) expires = Math.min(expires ?? Infinity, Date.parse(expiresAt));
     }
     for (const note of notes) {
-      const ref = this.#collection('notes').doc(noteName(note));
+      const ref = this.#data.notes(this.#key).doc(noteName(note));
       if (note.value === undefined) writes.push({ kind: 'drop', ref });
       else writes.push({ kind: 'set', ref, data: await noteFields(note, head.commit + 1, reader.sealer) });
     }
@@ -115,7 +115,7 @@ export class ScopeCommits {
 
   async #read(names: readonly string[], job: CommitRequest['job']): Promise<Read> {
     const ofJob = job ? this.#jobs.refs(this.#key, job) : [];
-    const memories = names.map((name) => this.#collection('memories').doc(name));
+    const memories = names.map((name) => this.#data.memories(this.#key).doc(name));
     const [document, ...rest] = await this.#data.database.getAll([this.#data.head(this.#key), ...ofJob, ...memories]);
     return {
       document: document!,
@@ -130,22 +130,18 @@ export class ScopeCommits {
     const isReset = removed.length > 0;
     const written = new Set(writes.map(({ ref }) => ref.path));
     if (isReset) {
-      const derived = await database.query(this.#collection('notes').where('isDerived', '==', true).select());
+      const derived = await database.query(this.#data.notes(this.#key).where('isDerived', '==', true).select());
       for (const { ref } of derived) if (!written.has(ref.path)) writes.push({ kind: 'drop', ref });
     }
     for (const memory of removed) {
       if (!written.has(memory.ref.path)) writes.push({ kind: 'drop', ref: memory.ref });
       for (let n = 1; n < (memory.get('revision') as number); n++) {
-        writes.push({ kind: 'drop', ref: this.#collection('revisions').doc(revisionName(memory.id, n)) });
+        writes.push({ kind: 'drop', ref: this.#data.revisions(this.#key).doc(revisionName(memory.id, n)) });
       }
     }
     const reset = isReset ? revision : head.reset;
     const data = headFields({ ...head, key: this.#key, commit: head.commit + 1, revision, reset, expires });
     const { ref, updateTime: at } = document;
     await database.commit([at ? { kind: 'update', ref, data, at } : { kind: 'create', ref, data }, ...writes]);
-  }
-
-  #collection(name: 'memories' | 'revisions' | 'notes'): ReturnType<DocumentReference['collection']> {
-    return this.#data.head(this.#key).collection(name);
   }
 }
