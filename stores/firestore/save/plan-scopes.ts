@@ -1,6 +1,7 @@
 import type { Timestamp } from '@google-cloud/firestore';
 import { invalidArgument } from '../../../src/errors.ts';
 import type { SaveRequest } from '../../../src/store/base-session-store.ts';
+import type { ScopeRecord } from '../../../src/store/contract.ts';
 import { runScopeChange } from '../../../src/store/records/record-scopes.ts';
 import { AlreadySaved } from '../failures.ts';
 import { writeScope, type ScopeDocument, type ScopeWrite } from '../format/scope-document.ts';
@@ -11,6 +12,13 @@ import type { TenantDatabase } from '../tenant-database.ts';
 const MOST_BYTES = 2 * 1024 * 1024;
 
 type Changes = SaveRequest<unknown>['scopes'];
+
+/** A record before and after its change. */
+interface Changed {
+  readonly key: string;
+  readonly before: ScopeDocument;
+  readonly next: ScopeRecord;
+}
 
 /**
  * Runs the changes of records, and plans their writes. Cached records are used if possible, because the commit revalidates each.
@@ -24,28 +32,30 @@ export async function planScopes(
   changes: Changes,
   { nonce, usesCache }: { nonce: string; usesCache: boolean },
 ): Promise<ScopeWrite[]> {
-  const run = (key: string, before: ScopeDocument): Promise<ScopeWrite> => {
+  const change = (key: string, before: ScopeDocument): Changed => {
     if (before.by.includes(nonce)) throw new AlreadySaved();
-    const next = runScopeChange(changes.get(key)!, before.record);
-    const sealer = tenant.sealer('scope', key, () => readScopeDocuments(tenant, [key]));
-    return writeScope(before, next ?? before.record ?? {}, { key, nonce, sealer });
+    return { key, before, next: runScopeChange(changes.get(key)!, before.record) ?? before.record ?? {} };
   };
-  const runCached = (key: string): Promise<ScopeWrite> | undefined => {
+  const changeCached = (key: string): Changed | undefined => {
     const known = usesCache ? tenant.caches.scopes.get(tenant.keyOf(key)) : undefined;
     try {
-      return known && run(key, known);
+      return known && change(key, known);
     } catch {
       return undefined;
     }
   };
   const keys = [...changes.keys()];
-  const cached = keys.map(runCached);
+  const cached = keys.map(changeCached);
   const read = await readScopeDocuments(
     tenant,
     keys.filter((_, i) => cached[i] === undefined),
   );
-  const written = cached.map((write, i) => write ?? run(keys[i]!, read.shift()!));
-  return assertFitting(await Promise.all(written));
+  const changed = cached.map((one, i) => one ?? change(keys[i]!, read.shift()!));
+  const writes = changed.map(({ key, before, next }) => {
+    const sealer = tenant.sealer('scope', key, () => readScopeDocuments(tenant, [key]));
+    return writeScope(before, next, { key, nonce, sealer });
+  });
+  return assertFitting(await Promise.all(writes));
 }
 
 function assertFitting(written: ScopeWrite[]): ScopeWrite[] {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Firestore, Timestamp, type DocumentSnapshot, type QueryDocumentSnapshot } from '@google-cloud/firestore';
 import { GenkitError } from 'genkit';
+import type { ScopeId, ScopeRecord } from 'genkitx-agents';
 import { FirestoreMemoryStore, FirestoreSessionStore } from 'genkitx-agents/google-cloud';
 import { envelope, localKeys, type Encryption } from 'genkitx-agents/privacy';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -148,6 +149,30 @@ describe('encrypted documents', () => {
     expect((await fresh.listSessions()).items).toEqual([]);
     expect([...keys.keys()].filter((name) => !ofOld(name))).toEqual([]);
   });
+});
+
+it('a save of a cached record whose key can’t be reached fails while another record is read', async () => {
+  const real = encryptionWith('a');
+  let isDown = false;
+  const encryption: Encryption = {
+    cipher: async (owner, reopen) => {
+      if (isDown && owner.kind === 'scope') throw new GenkitError({ status: 'UNAVAILABLE', message: 'no keys' });
+      return real.cipher(owner, reopen);
+    },
+    open: (...sealed) => real.open(...sealed),
+    forget: (owner) => real.forget(owner),
+  };
+  const db = database();
+  const ids: ScopeId[] = [ADA, { scope: 'app', appName: 'shop' }];
+  const scopes = ids.map((id) => ({ id, change: (record: ScopeRecord) => ({ n: Number(record['n'] ?? 0) + 1 }) }));
+  await open(db, encryption).saveSnapshot('one', completed({ sessionId: 'chat', state: {} }), { scopes });
+  const store = open(db, encryption);
+  await store.readScopes({ scopes: ids.slice(0, 1) });
+  isDown = true;
+  const save = store.saveSnapshot('two', completed({ sessionId: 'chat', parentId: 'one', state: {} }), { scopes });
+  await expect(save).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+  isDown = false;
+  expect(await store.readScopes({ scopes: ids })).toEqual([{ n: 1 }, { n: 1 }]);
 });
 
 describe('with a key store, once Firestore’s TTL policy has removed an expired session’s pointer,', () => {
