@@ -129,7 +129,7 @@ export class Save<S> {
     const { folder } = this.#tenant;
     if (!isFresh && folder.store.fs.stat(folder.snapshot(id))) return RETRY;
     if (index.tree.has(id)) throw unreadableSnapshot(id, 'its file is missing', session.id);
-    this.#assertLeaf(session);
+    this.#assertConditions(session);
     if (index.tree.wouldCycle(id, parentId)) refuseCycle(id, parentId!);
     const parent = await this.#readParent(session, parentId);
     const diffBase = parent && (await this.#diffBaseOf(session, parent));
@@ -177,7 +177,7 @@ export class Save<S> {
     const answer = this.#runMutator(handOutLoaded<S>(current));
     if (answer === null) return null;
     const next = revise(id, storedOf(head.meta, head.session), answer, now);
-    this.#assertLeaf(session);
+    this.#assertConditions(session);
     const meta = copyMetadata(next);
     const state = copyState(next, before?.state);
     const isSameState = state === before?.state;
@@ -244,9 +244,7 @@ export class Save<S> {
   }
 
   async #commitSingle(lock: HeldLock, next: SessionSnapshot<S>, current: LoadedSnapshot | undefined): Promise<Outcome> {
-    // Without a session, these options are refused.
-    assertExpectedLeaf(this.#request.expectedLeafId, undefined, null);
-    assertRequiredSnapshot(this.#request.ifSnapshot, undefined, () => false);
+    this.#assertConditions(undefined);
     const meta = copyMetadata(next);
     const state = copyState(next, undefined);
     const before = current?.head;
@@ -272,10 +270,11 @@ export class Save<S> {
     return isSaved ? meta.snapshotId : RETRY;
   }
 
-  #assertLeaf(session: FileSession): void {
-    const leaf = session.index.tree.latestLeaf();
-    assertExpectedLeaf(this.#request.expectedLeafId, session.id, leaf?.snapshotId ?? null);
-    assertRequiredSnapshot(this.#request.ifSnapshot, session.id, (one) => session.index.tree.has(one));
+  #assertConditions(session: FileSession | undefined): void {
+    const { expectedLeafId, ifSnapshot } = this.#request;
+    const tree = session?.index.tree;
+    assertExpectedLeaf(expectedLeafId, session?.id, tree?.latestLeaf()?.snapshotId ?? null);
+    assertRequiredSnapshot(ifSnapshot, session?.id, (one) => tree?.has(one) ?? false);
   }
 
   /** Reads the parent. Throws if it can't be read: a snapshot is never saved on a damaged parent. */
