@@ -1,9 +1,4 @@
-import {
-  FieldPath,
-  type CollectionReference,
-  type QueryDocumentSnapshot,
-  type Timestamp,
-} from '@google-cloud/firestore';
+import { FieldPath, type CollectionReference, type QueryDocumentSnapshot } from '@google-cloud/firestore';
 import { isLeaseOver } from '../../../src/snapshot/lease.ts';
 import { SessionTree } from '../../../src/snapshot/session-tree.ts';
 import type { Found, StoreCheck } from '../../../src/store/parts/store-check.ts';
@@ -11,7 +6,7 @@ import { MOST_READ_AT_ONCE } from '../database.ts';
 import { isDataLoss } from '../failures.ts';
 import { keyOf, orderKey } from '../format/names.ts';
 import { readPointer, type PointerDocument } from '../format/pointer-document.ts';
-import { readRecord } from '../format/record-document.ts';
+import { readRecord, readRecordHead } from '../format/record-document.ts';
 import { readScopeDocument } from '../format/scope-document.ts';
 import { assertOwnDocument } from '../format/foreign-layout.ts';
 import { unpackText } from '../format/packed-text.ts';
@@ -313,20 +308,15 @@ export class TenantCheck {
     this.#check.count('records');
     let sessionId: string | undefined;
     try {
-      const [session] = JSON.parse(await unpackText(document.get('name') as Buffer)) as [string];
-      sessionId = session;
-      const record = await readRecord(document, this.#tenant.sealer('session', session));
-      if (this.#lost.has(keyOf('session', session))) return;
-      const pointer = await this.#reader.livePointer(session);
+      ({ sessionId } = readRecordHead(document));
+      const record = await readRecord(document, this.#tenant.sealer('session', sessionId));
+      if (this.#lost.has(keyOf('session', sessionId))) return;
+      const pointer = await this.#reader.livePointer(sessionId);
       if (!isDeadRecord(this.#tenant, record, pointer, true)) return;
-      const written = (document.get('written') as Timestamp | undefined) ?? document.updateTime;
       const found = { sessionId, place, problem: 'a record of a session that does not exist' };
-      await this.#reportOrphan(found, written.toMillis(), () => database.removeUnchanged([document]));
+      await this.#reportOrphan(found, record.written.toMillis(), () => database.removeUnchanged([document]));
     } catch (error) {
-      const named = sessionId === undefined ? {} : { sessionId };
-      if (error instanceof TypeError || error instanceof SyntaxError) {
-        this.#check.report({ kind: 'damaged', place, problem: 'a session record whose document is damaged' });
-      } else this.#check.reportError(error, { ...named, place });
+      this.#check.reportError(error, { ...(sessionId !== undefined && { sessionId }), place });
     }
   }
 

@@ -138,6 +138,7 @@ describe('check of a Firestore store', () => {
       { kind: 'unreadable', sessionId: 'other', snapshotId: 'o2' },
     ],
     ['a damaged record of a user', () => damageFirst('-scopes', 'scopes', 'record'), damaged({})],
+    ['a damaged name of a session record', () => damageFirst('-records', 'records', 'name'), damaged({})],
     ['a damaged session record', () => damageFirst('-records', 'records', 'value'), damaged({ sessionId: 'chat' })],
     ['a damaged shard', () => damageFirst('-shards', 'shards', 'data'), damaged({ sessionId: 'chat' })],
   ])('finds and names %s, and repairs nothing of it', async (_name, plant, found) => {
