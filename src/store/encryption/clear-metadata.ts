@@ -1,3 +1,4 @@
+import { isMembers } from '../../json/fault.ts';
 import type { SnapshotMetadata } from '../../snapshot/snapshot.ts';
 import type { SessionDetails } from '../contract.ts';
 
@@ -25,7 +26,7 @@ export function divideMetadata(meta: SnapshotMetadata): Divided<SnapshotMetadata
   for (const [name, value] of Object.entries(meta)) {
     if (CLEAR.has(name)) {
       clear.push([name, value]);
-    } else if ((name === 'usage' || name === 'summaryUsage') && isObject(value)) {
+    } else if ((name === 'usage' || name === 'summaryUsage') && isMembers(value)) {
       const counts = Object.entries(value).filter(([, count]) => typeof count === 'number');
       clear.push([name, Object.fromEntries(counts)]);
       if (counts.length < Object.keys(value).length) secret.push([name, value]);
@@ -47,8 +48,4 @@ export function divideDetails(details: SessionDetails | undefined): {
   if (details?.title === undefined) return { clear: details, secret: undefined };
   const { title, ...clear } = details;
   return { clear: Object.keys(clear).length > 0 ? clear : undefined, secret: { title } };
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

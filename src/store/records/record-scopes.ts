@@ -1,5 +1,5 @@
 import { invalidArgument, quote, StateError } from '../../errors.ts';
-import { isPlain } from '../../json/fault.ts';
+import { isPlainObject } from '../../json/fault.ts';
 import { parsePointer, formatPointer } from '../../json/pointer.ts';
 import { jsonBytes } from '../../json/size.ts';
 import { copyJson, jsonEqual, JsonValueError } from '../../json/value.ts';
@@ -87,7 +87,7 @@ export function runScopeChange({ id, change }: ScopeChange, current: ScopeRecord
       `The change of the state of ${describeScope(scopeKey(id))} must return a record, not a promise. Await before you call saveSnapshot.`,
     );
   }
-  if (typeof answer !== 'object' || answer === null || Array.isArray(answer) || !isPlain(answer)) {
+  if (!isPlainObject(answer)) {
     throw invalidArgument(
       `The change of the state of ${describeScope(scopeKey(id))} must return a plain object or undefined.`,
     );
