@@ -79,7 +79,7 @@ export class FirestoreSessionStore<S = unknown> extends BaseSessionStore<S> {
   /** What this store can do. */
   readonly capabilities: Readonly<StoreCapabilities> = ALL_CAPABILITIES;
   readonly #shared: Shared;
-  readonly #meter = new Meter();
+  readonly #meter = new Meter('FirestoreSessionStore');
   readonly #watches = new Watches<S>();
 
   /** @throws `INVALID_ARGUMENT` for an unknown or invalid option. */

@@ -35,7 +35,7 @@ export class Meter {
   readonly owner: string;
   readonly #total: FirestoreUsage = { ...ZERO };
 
-  constructor(owner = 'FirestoreSessionStore') {
+  constructor(owner: string) {
     this.owner = owner;
   }
 

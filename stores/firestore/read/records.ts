@@ -1,4 +1,4 @@
-import { FieldPath, type QueryDocumentSnapshot } from '@google-cloud/firestore';
+import { FieldPath, type Query, type QueryDocumentSnapshot } from '@google-cloud/firestore';
 import type { SessionRecord } from '../../../src/store/contract.ts';
 import { byKindAndKey, type RecordRead } from '../../../src/store/records/session-records.ts';
 import { MOST_READ_AT_ONCE } from '../database.ts';
@@ -27,13 +27,17 @@ async function findRecords(
   tenant: TenantDatabase,
   { sessionId, kind, keys }: RecordRead,
 ): Promise<QueryDocumentSnapshot[]> {
-  const { database, records } = tenant;
+  const { database } = tenant;
   if (keys) {
     const refs = keys.map((key) => tenant.recordRef(sessionId, kind!, key));
     const documents = await database.getShared(refs);
     return documents.filter((document): document is QueryDocumentSnapshot => document.exists);
   }
+  return database.all(recordsOf(tenant, sessionId, kind), MOST_READ_AT_ONCE);
+}
+
+/** All records of a session, or those of a kind. */
+export function recordsOf({ records }: TenantDatabase, sessionId: string, kind?: string): Query {
   const prefix = recordPrefix(sessionId, kind);
-  const range = records.orderBy(FieldPath.documentId()).startAt(prefix).endBefore(`${prefix}~`);
-  return database.all(range, MOST_READ_AT_ONCE);
+  return records.orderBy(FieldPath.documentId()).startAt(prefix).endBefore(`${prefix}~`);
 }

@@ -14,6 +14,7 @@ import {
   writePointer,
 } from '../format/pointer-document.ts';
 import { isCurrent, readRecordHead, RECORD_FIELDS, type RecordHead } from '../format/record-document.ts';
+import { recordsOf } from '../read/records.ts';
 import type { TenantDatabase } from '../tenant-database.ts';
 
 /** Sessions whose documents one query lists: a query of Firestore takes 30 ranges. */
@@ -152,9 +153,7 @@ export async function forgetDeadRecords(
   isDead = (record: RecordHead): boolean => isDeadRecord(tenant, record, undefined, false),
 ): Promise<void> {
   if (!tenant.isEncrypted) return;
-  const ordered = tenant.records.orderBy(FieldPath.documentId()).select(...RECORD_FIELDS);
-  const [query] = queriesOf(ordered, FieldPath.documentId(), [recordPrefix(sessionId)]);
-  const records = await tenant.database.all(query!);
+  const records = await tenant.database.all(recordsOf(tenant, sessionId).select(...RECORD_FIELDS));
   if (!records.every((document) => isDead(readRecordHead(document)))) return;
   const [pointer] = await readPointers(tenant, [sessionId]);
   if (!pointer || !tenant.isLive(pointer)) await forgetRecords(tenant, [sessionId]);
@@ -237,16 +236,10 @@ export async function removeRecordsBefore(
   tenant: TenantDatabase,
   { sessionId, updateTime }: PointerDocument,
 ): Promise<void> {
-  const byId = FieldPath.documentId();
+  const { database } = tenant;
   const before = updateTime.valueOf();
-  await removeDead({
-    tenant,
-    sessionIds: [sessionId],
-    gone: new Set(),
-    queries: queriesOf(tenant.records.orderBy(byId).select(), byId, [recordPrefix(sessionId)]),
-    ownerOf: () => null,
-    isDead: (_owner, _live, document) => document.updateTime.valueOf() <= before,
-  });
+  const records = await database.all(recordsOf(tenant, sessionId).select(), NAMES);
+  await database.removeUnchanged(records.filter((record) => record.updateTime.valueOf() <= before));
 }
 
 /** Queries for the documents whose field begins with one of the prefixes. */
