@@ -136,8 +136,14 @@ export class TenantSessions {
     if (this.#scan?.stamp === stamp) return this.#scan.result;
     const result = scanTenant(this.folder);
     const isStable = Math.abs(Date.now() - stats.mtimeMs) > STABLE_MS;
-    this.#scan = isStable ? { stamp, result } : undefined;
-    return result;
+    const scan = isStable ? { stamp, result } : undefined;
+    this.#scan = scan;
+    try {
+      return await result;
+    } catch (error) {
+      if (this.#scan === scan) this.#scan = undefined;
+      throw error;
+    }
   }
 
   /**

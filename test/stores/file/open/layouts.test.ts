@@ -1,7 +1,8 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FileSessionStore as GenkitFileSessionStore } from 'genkit/beta';
 import { describe, expect, it } from 'vitest';
+import { nodeFileSystem, type FileSystem } from '../../../../stores/file/disk/file-system.ts';
 import { FileSessionStore } from '../../../../stores/file/file-session-store.ts';
 import { contentsBelow } from '../support/folders.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
@@ -94,5 +95,24 @@ describe('a directory of this store whose folder of sessions is lost', () => {
     expect(readdirSync(join(folder, 'global/.sessions')).toSorted()).toEqual([SESSION, 'other']);
     await expectWhole();
     expect((await openStore(folder).getSnapshot({ sessionId: 'other' }))?.snapshotId).toBe('o2');
+  });
+
+  it('is read again after a read for which the process had too many files open', async () => {
+    const folder = temporaryFolder();
+    await saveTurns(openStore(folder), 2);
+    rmSync(join(folder, 'global/.sessions'), { recursive: true });
+    // What was read of a folder that has just changed is not kept.
+    utimesSync(join(folder, 'global'), 1, 1);
+    let isFull = true;
+    const open: FileSystem['open'] = (path, flags) => {
+      if (!isFull || !path.endsWith('.json')) return nodeFileSystem.open(path, flags);
+      throw Object.assign(new Error('EMFILE'), { code: 'EMFILE', syscall: 'open' });
+    };
+    const store = new FileSessionStore(folder, { durability: 'fast' }, { ...nodeFileSystem, open });
+    const read = (): Promise<unknown> => store.getSnapshot({ sessionId: SESSION });
+    await expect(read()).rejects.toMatchObject({ status: 'RESOURCE_EXHAUSTED' });
+    isFull = false;
+    expect(await read()).toMatchObject({ snapshotId: 't2' });
+    await store.close();
   });
 });
