@@ -16,6 +16,8 @@ import type { TenantWatch } from './watch/tenant-watch.ts';
 
 /** Characters of JSON text of the states that are kept in memory. */
 const MOST_CHARACTERS = 64 * 1024 * 1024;
+/** The memory that a state takes besides its text, in characters. */
+const WEIGHT_OF_STATE = 1024;
 
 /** The most snapshots in the indexes in memory, for all tenants together. A single larger session is kept as well. */
 const MOST_SNAPSHOTS = 100_000;
@@ -25,12 +27,16 @@ const WEIGHT_OF_SESSION = 4;
 
 /** The store's caches. */
 export class Caches {
-  /** By version. A version never changes. */
+  /** By version. A version never changes, so a cached state need not be revalidated. */
   readonly states = new LruCache<KnownState>(MOST_CHARACTERS);
   /** By the path of their folders. */
   readonly sessions = new LruCache<FileSession>(MOST_SNAPSHOTS);
   /** The ids of the sessions in which snapshots were last found, by the paths of the snapshots' files. */
   readonly sessionIds = new LruCache<string>(MOST_SNAPSHOTS);
+
+  keepState(version: string, known: KnownState): void {
+    this.states.set(version, known, known.length + WEIGHT_OF_STATE);
+  }
 
   clear(): void {
     for (const cache of [this.states, this.sessions, this.sessionIds]) cache.clear();
@@ -66,6 +72,7 @@ export class TenantSessions {
     this.folder = new TenantFolder(shared.folder, name, shared.encryption);
   }
 
+  /** For a check, which reads everything from the disk. */
   withEmptyCaches(): TenantSessions {
     return new TenantSessions({ ...this.shared, caches: new Caches() }, this.folder.tenant);
   }

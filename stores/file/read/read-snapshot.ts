@@ -4,7 +4,6 @@ import { handOut } from '../../../src/snapshot/hand-out.ts';
 import type { SessionSnapshot } from '../../../src/snapshot/snapshot.ts';
 import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
 import type { CutMemory } from '../../chain/cut.ts';
-import type { LruCache } from '../../../src/store/parts/lru-cache.ts';
 import { readChain } from './read-chain.ts';
 import type { KnownState } from '../../chain/known-state.ts';
 import { stampOf } from '../disk/file-system.ts';
@@ -17,16 +16,6 @@ import type { TenantFolder } from '../tenant-folder.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 import type { SnapshotLocation } from './find-snapshot.ts';
 import { readShard } from './shards.ts';
-
-/** States in memory, by version. A version never changes, so a cached state need not be revalidated. */
-export type StateCache = LruCache<KnownState>;
-
-/** The memory that a state takes besides its text, in characters. */
-const WEIGHT_OF_STATE = 1024;
-
-export function cacheState(cache: StateCache, version: string, known: KnownState): void {
-  cache.set(version, known, known.length + WEIGHT_OF_STATE);
-}
 
 /** A snapshot that was read. Immutable: parts of it are shared with others. */
 export interface LoadedSnapshot {
@@ -45,12 +34,12 @@ const MOST_ATTEMPTS = 20;
  * @throws `DATA_LOSS` when it exists, but a part of it is missing or damaged.
  */
 export async function readSnapshot(
-  { folder, shared }: TenantSessions,
+  { folder }: TenantSessions,
   location: SnapshotLocation,
   snapshotId: string,
 ): Promise<LoadedSnapshot | undefined> {
   if (location === 'no-session') return readWithoutSession(folder, snapshotId);
-  return retrying(location, snapshotId, (node) => load(location, node, shared.caches.states));
+  return retrying(location, snapshotId, (node) => load(location, node));
 }
 
 /** As {@link readSnapshot}, but of a snapshot in a session only the head. */
@@ -105,12 +94,12 @@ export function handOutLoaded<S>({ head, known }: LoadedSnapshot, frozen?: boole
   return handOut(head.meta, { state: known && (() => known.state), frozen });
 }
 
-async function load(session: FileSession, node: IndexNode, cache: StateCache): Promise<LoadedSnapshot> {
+async function load(session: FileSession, node: IndexNode): Promise<LoadedSnapshot> {
   const head = session.head(node);
-  const known = cache.get(head.state.version);
+  const known = session.tenant.shared.caches.states.get(head.state.version);
   if (known && node.seen?.isWhole) return { head: await session.opened(head), known };
   const file = await readFile(session, node);
-  return { head: file.head, known: await loadState(session, { id: node.snapshotId, ...file.head.state }, cache, file) };
+  return { head: file.head, known: await loadState(session, { id: node.snapshotId, ...file.head.state }, file) };
 }
 
 /** Reads the whole file of a snapshot. */
@@ -125,19 +114,15 @@ export async function readFile(session: FileSession, node: IndexNode): Promise<S
 }
 
 /** The state with this name, whose file was read already; `undefined` if the snapshot has no state. */
-async function loadState(
-  session: FileSession,
-  state: StateRef,
-  cache: StateCache,
-  file: SnapshotFile,
-): Promise<KnownState | undefined> {
+async function loadState(session: FileSession, state: StateRef, file: SnapshotFile): Promise<KnownState | undefined> {
+  const { caches } = session.tenant.shared;
   try {
     const known = await readChain<StateRef>(state, {
-      known: (ref) => cache.get(ref.version),
+      known: (ref) => caches.states.get(ref.version),
       read: async (ref) => (ref === state ? file : await readState(session, ref)).written,
       shards: (names) => readShards(session, names),
     });
-    if (known) cacheState(cache, state.version, known);
+    if (known) caches.keepState(state.version, known);
     return known;
   } catch (error) {
     if (error instanceof DamagedSnapshot || error instanceof GenkitError || isSystemError(error)) throw error;

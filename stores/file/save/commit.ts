@@ -8,7 +8,6 @@ import { outcomeUnknown } from '../disk/io-error.ts';
 import type { HeldLock } from '../disk/lock-folder.ts';
 import { timeNow, type SaveLine } from '../format/save-log.ts';
 import { formatFile, type SnapshotHead } from '../format/snapshot-file.ts';
-import { cacheState } from '../read/read-snapshot.ts';
 import { writeShards } from '../read/shards.ts';
 import { removeFiles } from '../remove/remove-snapshots.ts';
 import { newNonce, type PendingSave, type FileSession } from '../file-session.ts';
@@ -174,7 +173,7 @@ function remember(
   { state, base, meta }: SnapshotHead,
   known: KnownState | undefined,
 ): void {
-  if (known) cacheState(caches.states, state.version, known);
+  if (known) caches.keepState(state.version, known);
   if (base && meta.status === 'completed') caches.states.delete(base.version);
 }
 
