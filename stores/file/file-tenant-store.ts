@@ -16,13 +16,14 @@ import type {
   SnapshotMetadata,
 } from '../../src/store/contract.ts';
 import type { Lookup } from '../../src/store/check-lookup.ts';
+import { chooseLeaf } from '../../src/store/choose-leaf.ts';
 import { checkPage } from '../../src/store/list/page.ts';
 import { describeScope } from '../../src/store/records/record-scopes.ts';
 import type { StoreCheck } from '../../src/store/parts/store-check.ts';
 import type { RecordRead, RecordWrite } from '../../src/store/records/session-records.ts';
 import { TenantCheck } from './check/check-tenant.ts';
 import { REMOVED_OR_NOT, type Call } from './disk/io-error.ts';
-import { findLeaf, locate, type SnapshotLocation } from './read/find-snapshot.ts';
+import { locate, type SnapshotLocation } from './read/find-snapshot.ts';
 import { listSessions, listSnapshots } from './read/lists.ts';
 import { handOutLoaded, readHeadOf, readSnapshot } from './read/read-snapshot.ts';
 import { deleteSession, prune } from './remove/remove-snapshots.ts';
@@ -140,7 +141,8 @@ export class FileTenantStore<S> implements TenantStore<S> {
         return location && use(location, id);
       }
       const session = this.tenant.session(id);
-      const leaf = await findLeaf(session, this.tenant.shared);
+      await session.refresh();
+      const leaf = chooseLeaf(session.index.tree, id, this.tenant.shared.rejectBranching);
       this.tenant.keep(session);
       return leaf && use(session, leaf.snapshotId);
     });

@@ -1,8 +1,6 @@
-import { chooseLeaf } from '../../../src/store/choose-leaf.ts';
 import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
 import type { SnapshotHead } from '../format/snapshot-file.ts';
 import type { FileSession } from '../file-session.ts';
-import type { IndexNode } from '../session-index.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 import { readHead } from './read-head.ts';
 
@@ -48,13 +46,4 @@ async function rebuildIfLost(session: FileSession, head: SnapshotHead): Promise<
   if (!session.hasLost(head)) return false;
   await session.rebuild();
   return true;
-}
-
-/** The snapshot for a `sessionId` lookup; `undefined` if the session does not exist. */
-export async function findLeaf(
-  session: FileSession,
-  { rejectBranching }: { rejectBranching: boolean },
-): Promise<IndexNode | undefined> {
-  await session.refresh();
-  return chooseLeaf(session.index.tree, session.id, rejectBranching);
 }
