@@ -4,7 +4,7 @@ import { SessionTree } from '../../../src/snapshot/session-tree.ts';
 import type { Found, StoreCheck } from '../../../src/store/parts/store-check.ts';
 import { MOST_READ_AT_ONCE } from '../database.ts';
 import { isDataLoss } from '../failures.ts';
-import { keyOf, orderKey } from '../format/names.ts';
+import { keyOf } from '../format/names.ts';
 import { readPointer, type PointerDocument } from '../format/pointer-document.ts';
 import { readRecord, readRecordHead } from '../format/record-document.ts';
 import { readScopeDocument } from '../format/scope-document.ts';
@@ -17,7 +17,7 @@ import {
   type SnapshotHead,
 } from '../format/snapshot-document.ts';
 import { extended, type StateChain } from '../format/state-chain.ts';
-import { firstOfOwners, shardsByOwner } from '../read/owners.ts';
+import { firstOfOwners, shardsByOwner, snapshotsOf } from '../read/owners.ts';
 import { SnapshotReader } from '../read/snapshot-reader.ts';
 import { wholeChain } from '../read/state-reader.ts';
 import { isDeadRecord, removeRemains, removeSession } from '../remove/delete-session.ts';
@@ -183,7 +183,6 @@ export class TenantCheck {
 
   /** Reads all snapshots of an owner, in the order of their first saves: a diff needs the states before it. */
   async #checkOwner(owner: string, sessionId: string | undefined): Promise<OwnerCheck> {
-    const { database, snapshots } = this.#tenant;
     const chains = new Map<string, StateChain>();
     const tree = new SessionTree();
     const shards = new Set<string>();
@@ -191,8 +190,8 @@ export class TenantCheck {
     let count = 0;
     let writtenMs = 0;
     let isSure = true;
-    const ordered = snapshots.orderBy('at').startAt(orderKey(owner, 0)).endBefore(`${owner};`);
-    for await (const document of database.documents(ordered, MOST_READ_AT_ONCE)) {
+    const snapshots = snapshotsOf(this.#tenant, owner);
+    for await (const document of this.#tenant.database.documents(snapshots, MOST_READ_AT_ONCE)) {
       const { id, path } = document.ref;
       count++;
       writtenMs = Math.max(writtenMs, document.updateTime.toMillis());

@@ -8,7 +8,7 @@ import { shardsOf } from '../format/checkpoint.ts';
 import { writePointer, type Pointer, type PointerDocument } from '../format/pointer-document.ts';
 import { HEAD_FIELDS, readHead, stateFields, type SnapshotHead } from '../format/snapshot-document.ts';
 import { addUsage, type UsageCounts } from '../format/usage-counts.ts';
-import { listOwned } from '../read/owners.ts';
+import { snapshotsOf } from '../read/owners.ts';
 import type { SnapshotReader } from '../read/snapshot-reader.ts';
 import { commitSave } from '../save/commit-save.ts';
 import { NO_STATE, planCheckpoint } from '../save/plan-state.ts';
@@ -32,8 +32,8 @@ export class PrunedSession {
 
   static async read(reader: SnapshotReader, pointer: PointerDocument): Promise<PrunedSession> {
     const session = new PrunedSession(reader, pointer);
-    const fields = [...HEAD_FIELDS, 'state', 'base', 'shards'];
-    for (const document of await listOwned(reader.tenant, pointer.owner, fields)) {
+    const snapshots = snapshotsOf(reader.tenant, pointer.owner).select(...HEAD_FIELDS, 'state', 'base', 'shards');
+    for await (const document of reader.tenant.database.documents(snapshots)) {
       const head = readHead(document.id, document.data());
       const { snapshotId } = head.meta;
       session.tree.put(head.meta);

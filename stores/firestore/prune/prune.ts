@@ -9,7 +9,7 @@ import { keyOf } from '../format/names.ts';
 import { LIST_FIELDS, readPointer, type PointerDocument } from '../format/pointer-document.ts';
 import { readRecordHead, RECORD_FIELDS, type RecordHead } from '../format/record-document.ts';
 import { readHead } from '../format/snapshot-document.ts';
-import { firstOfOwners, listOwned, shardsByOwner } from '../read/owners.ts';
+import { firstOfOwners, shardsByOwner, snapshotsOf } from '../read/owners.ts';
 import type { SnapshotReader } from '../read/snapshot-reader.ts';
 import type { TenantDatabase } from '../tenant-database.ts';
 import { forgetDeadRecords, isDeadRecord, removeRemains, removeSession } from '../remove/delete-session.ts';
@@ -140,7 +140,8 @@ export class Prune {
     if (live?.owner === owner) return;
     this.#known.delete(owner);
     if (dryRun) {
-      return this.#count({ snapshots: (await listOwned(this.#tenant, owner, [])).length, shards: 0 });
+      const snapshots = await this.#tenant.database.all(snapshotsOf(this.#tenant, owner).select('at'));
+      return this.#count({ snapshots: snapshots.length, shards: 0 });
     }
     await this.#tenant.sealerOf(head).forget();
     await forgetDeadRecords(this.#tenant, head.sessionId);

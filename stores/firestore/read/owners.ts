@@ -1,4 +1,4 @@
-import { FieldPath, type QueryDocumentSnapshot } from '@google-cloud/firestore';
+import { FieldPath, type Query, type QueryDocumentSnapshot } from '@google-cloud/firestore';
 import { ownerOfOrder, ownerOfShard } from '../format/names.ts';
 import { HEAD_FIELDS } from '../format/snapshot-document.ts';
 import type { TenantDatabase } from '../tenant-database.ts';
@@ -42,11 +42,6 @@ export async function* firstOfOwners({
 }
 
 /** All snapshots of an owner, in their order. */
-export function listOwned(
-  { database, snapshots }: TenantDatabase,
-  owner: string,
-  fields: readonly string[],
-): Promise<QueryDocumentSnapshot[]> {
-  const ordered = snapshots.orderBy('at').startAt(owner).endBefore(`${owner};`);
-  return database.all(ordered.select('at', ...fields));
+export function snapshotsOf({ snapshots }: TenantDatabase, owner: string): Query {
+  return snapshots.orderBy('at').startAt(owner).endBefore(`${owner};`);
 }
