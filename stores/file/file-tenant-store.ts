@@ -23,7 +23,7 @@ import type { StoreCheck } from '../../src/store/parts/store-check.ts';
 import type { RecordRead, RecordWrite } from '../../src/store/records/session-records.ts';
 import { TenantCheck } from './check/check-tenant.ts';
 import { REMOVED_OR_NOT, type Call } from './disk/io-error.ts';
-import { locate, type SnapshotLocation } from './read/find-snapshot.ts';
+import { locateForReading, type SnapshotLocation } from './read/find-snapshot.ts';
 import { listSessions, listSnapshots } from './read/lists.ts';
 import { handOutLoaded, readHeadOf, readSnapshot } from './read/read-snapshot.ts';
 import { deleteSession, prune } from './remove/remove-snapshots.ts';
@@ -137,7 +137,7 @@ export class FileTenantStore<S> implements TenantStore<S> {
   ): Promise<T | undefined> {
     return this.#read({ what: `Reading ${by} ${quote(id)}` }, undefined, async () => {
       if (by === 'snapshot') {
-        const location = await locate(this.tenant, id);
+        const location = await locateForReading(this.tenant, id);
         return location && use(location, id);
       }
       const session = this.tenant.session(id);

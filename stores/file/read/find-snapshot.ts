@@ -1,24 +1,30 @@
 import { unreadableSnapshot } from '../../../src/store/parts/unreadable.ts';
-import type { SnapshotHead } from '../format/snapshot-file.ts';
 import type { FileSession } from '../file-session.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
-import { readHead } from './read-head.ts';
+import { readHead, readOwnHead } from './read-head.ts';
 
 /** Where a snapshot was found; `no-session`: it has no session. */
 export type SnapshotLocation = FileSession | 'no-session';
 
-/**
- * Finds a snapshot by its id.
- *
- * @param onUnknown Called when the snapshot's file exists but its session's log does not have it. Returns whether to look again; otherwise
- *   the result is `undefined`.
- * @throws `DATA_LOSS` when its file is damaged.
- */
-export async function locate(
+/** As {@link locate}, for a reader. Finds the snapshot also if its session's log has lost it. */
+export async function locateForReading(
   tenant: TenantSessions,
   snapshotId: string,
-  onUnknown: (session: FileSession, head: SnapshotHead) => Promise<boolean> = rebuildIfLost,
 ): Promise<SnapshotLocation | undefined> {
+  const location = await locate(tenant, snapshotId);
+  if (typeof location !== 'object' || location.index.tree.has(snapshotId)) return location;
+  const head = readOwnHead(tenant.folder.store.fs, tenant.folder.snapshot(snapshotId));
+  // Rebuilds only the index of this process: readers don't change files.
+  if (head && location.hasLost(head)) await location.rebuild();
+  return location;
+}
+
+/**
+ * Finds the session of a snapshot's file. The session's log may not have the snapshot: it has lost it, or the snapshot was removed.
+ *
+ * @throws `DATA_LOSS` when the file is damaged.
+ */
+export async function locate(tenant: TenantSessions, snapshotId: string): Promise<SnapshotLocation | undefined> {
   const known = tenant.sessionOfSnapshot(snapshotId);
   if (known) {
     if (!known.index.tree.has(snapshotId)) await known.refresh();
@@ -33,17 +39,6 @@ export async function locate(
   if (sessionId === null) return 'no-session';
   const session = tenant.session(sessionId);
   await session.refresh();
-  if (!session.index.tree.has(snapshotId)) {
-    const looksAgain = await onUnknown(session, found.head);
-    return looksAgain && session.index.tree.has(snapshotId) ? session : undefined;
-  }
-  tenant.rememberSnapshot(snapshotId, session);
+  if (session.index.tree.has(snapshotId)) tenant.rememberSnapshot(snapshotId, session);
   return session;
-}
-
-/** Rebuilds the index of this process with a snapshot that the log has lost. Does not change files, because readers don't. */
-async function rebuildIfLost(session: FileSession, head: SnapshotHead): Promise<boolean> {
-  if (!session.hasLost(head)) return false;
-  await session.rebuild();
-  return true;
 }

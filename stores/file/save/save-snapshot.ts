@@ -33,7 +33,7 @@ import {
   type SnapshotHead,
 } from '../format/snapshot-file.ts';
 import { timeNow } from '../format/save-log.ts';
-import { locate, type SnapshotLocation } from '../read/find-snapshot.ts';
+import { locate } from '../read/find-snapshot.ts';
 import { loadHeads } from '../read/lists.ts';
 import { assertStored, handOutLoaded, readFile, readSnapshot, type LoadedSnapshot } from '../read/read-snapshot.ts';
 import { sealedNames } from '../read/shards.ts';
@@ -90,10 +90,13 @@ export class Save<S> {
 
   /** @param isFresh The id was just generated, so no other snapshot has it. */
   async #save(id: string, given: SessionSnapshotInput<S> | undefined, isFresh: boolean): Promise<Outcome> {
-    const location = isFresh ? undefined : await this.#locate(id);
-    if (location === RETRY) return RETRY;
+    const location = isFresh ? undefined : await locate(this.#tenant, id);
     if (location === 'no-session') return this.#lockSnapshot(id, (lock) => this.#rewriteSingle(lock, id));
-    if (location) return location.withLock((lock) => this.#rewrite(location, lock, id));
+    if (location?.index.tree.has(id)) return location.withLock((lock) => this.#rewrite(location, lock, id));
+    if (location) {
+      await reconcile(location, id);
+      return RETRY;
+    }
     const answer = given ?? this.#runMutator(undefined);
     if (answer === null) return null;
     const next = revise(id, undefined, answer, now);
@@ -103,16 +106,6 @@ export class Save<S> {
     if (sessionId === undefined) return this.#lockSnapshot(id, (lock) => this.#commitSingle(lock, next, undefined));
     const session = this.#tenant.session(sessionId);
     return session.withLock((lock) => this.#create(session, lock, next, isFresh));
-  }
-
-  async #locate(id: string): Promise<SnapshotLocation | typeof RETRY | undefined> {
-    let isUnknown = false;
-    const location = await locate(this.#tenant, id, async (session) => {
-      isUnknown = true;
-      await reconcile(session, id);
-      return false;
-    });
-    return isUnknown ? RETRY : location;
   }
 
   #runMutator(current: SessionSnapshot<S> | undefined): SessionSnapshotInput<S> | null {

@@ -5,7 +5,7 @@ import type { KnownState } from '../../chain/known-state.ts';
 import { stampOf, type Watch } from '../disk/file-system.ts';
 import { snapshotName } from '../format/names.ts';
 import type { SnapshotHead } from '../format/snapshot-file.ts';
-import { locate } from '../read/find-snapshot.ts';
+import { locateForReading } from '../read/find-snapshot.ts';
 import { readSnapshot } from '../read/read-snapshot.ts';
 import type { TenantSessions } from '../tenant-sessions.ts';
 
@@ -127,7 +127,7 @@ export class TenantWatch {
     const stamp = stats ? stampOf(stats) : '';
     if (stamp === watched.stamp && !watched.hasNewListener && stats) return;
     watched.stamp = stamp;
-    const home = stats && (await locate(this.#tenant, snapshotId));
+    const home = stats && (await locateForReading(this.#tenant, snapshotId));
     const loaded = home && (await readSnapshot(this.#tenant, home, snapshotId));
     if (loaded) this.#notify(watched, loaded.head, loaded.known);
     else watched.wasMissing = true;
