@@ -1,6 +1,6 @@
-import { invalidArgument } from '../../errors.ts';
 import { assertId } from '../../snapshot/ids.ts';
 import type { SessionTree, SnapshotNode } from '../../snapshot/session-tree.ts';
+import { checkOptions, isAny } from '../check-options.ts';
 import type { SessionDetails, SessionSummary, UsageSum } from '../contract.ts';
 
 /**
@@ -42,16 +42,9 @@ export function detailsOf(summary: SessionDetails): SessionDetails {
  * @throws `INVALID_ARGUMENT` for an unknown member, and for a value that is not an id.
  */
 export function checkDetails(details: SessionDetails | undefined): SessionDetails | undefined {
-  if (details === undefined) return undefined;
-  if (typeof details !== 'object' || details === null) throw invalidArgument('session must be an object.');
-  const checked: { -readonly [K in keyof SessionDetails]: SessionDetails[K] } = {};
-  for (const [name, value] of Object.entries(details)) {
-    const known = DETAILS.find((one) => one === name);
-    if (!known) throw invalidArgument(`session has no member '${name}'. Its members are ${DETAILS.join(', ')}.`);
-    if (value === undefined) continue;
-    assertId(value, known);
-    checked[known] = value;
-  }
+  checkOptions('session', details, { ownerId: isAny, agent: isAny, title: isAny });
+  const checked = detailsOf(details ?? {});
+  for (const name of DETAILS) if (checked[name] !== undefined) assertId(checked[name], name);
   return Object.keys(checked).length === 0 ? undefined : checked;
 }
 
