@@ -11,7 +11,6 @@ import {
 } from '../../src/store/check-options.ts';
 import type { SnapshotPathPrefix } from '../../src/store/name-tenant.ts';
 import type { Encryption } from '../../src/store/encryption/encryption.ts';
-import { LruCache } from '../../src/store/parts/lru-cache.ts';
 import { nodeFileSystem, type FileSystem } from './disk/file-system.ts';
 import { StoreFolder, type Durability } from './disk/store-folder.ts';
 import { usableDirectory } from './disk/usable-directory.ts';
@@ -52,9 +51,6 @@ export interface FileSessionStoreOptions {
   encryption?: Encryption;
 }
 
-/** Tenants whose state is kept between calls. */
-const MOST_TENANTS = 1000;
-
 /**
  * Keeps snapshots in files below a directory, one file each. Several processes of a machine may share the directory.
  * `docs/file-store.md` describes the layout and the supported file systems.
@@ -75,7 +71,6 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
   /** What this store can do. */
   readonly capabilities: Readonly<StoreCapabilities> = ALL_CAPABILITIES;
   readonly #shared: Shared;
-  readonly #tenants = new LruCache<FileTenantStore<S>>(MOST_TENANTS);
   #isChecked = false;
 
   /**
@@ -115,18 +110,13 @@ export class FileSessionStore<S = unknown> extends BaseSessionStore<S> {
   }
 
   protected tenant(id: string): TenantStore<S> {
-    const known = this.#tenants.get(id);
-    if (known) return known;
-    const tenant = new FileTenantStore<S>(new TenantSessions(this.#shared, id));
-    this.#tenants.set(id, tenant, 1);
-    return tenant;
+    return new FileTenantStore(new TenantSessions(this.#shared, id));
   }
 
   /** Waits for the running calls. */
   protected async release(): Promise<void> {
     for (const watch of this.#shared.watches.values()) watch.close();
     await this.#shared.folder.close();
-    this.#tenants.clear();
     this.#shared.caches.clear();
   }
 

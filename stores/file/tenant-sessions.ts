@@ -25,6 +25,15 @@ const MOST_SNAPSHOTS = 100_000;
 /** A session without snapshots takes as much memory as this many snapshots. */
 const WEIGHT_OF_SESSION = 4;
 
+/** Tenants whose scans are kept. */
+const MOST_SCANS = 1000;
+
+/** The content of a tenant's snapshot files, valid while their folder has this stamp. */
+interface Scan {
+  readonly stamp: string;
+  readonly result: Promise<Map<string, ScannedSession>>;
+}
+
 /** The store's caches. */
 export class Caches {
   /** By version. A version never changes, so a cached state need not be revalidated. */
@@ -33,13 +42,15 @@ export class Caches {
   readonly sessions = new LruCache<FileSession>(MOST_SNAPSHOTS);
   /** The ids of the sessions in which snapshots were last found, by the paths of the snapshots' files. */
   readonly sessionIds = new LruCache<string>(MOST_SNAPSHOTS);
+  /** By the path of the tenants' folders. */
+  readonly scans = new LruCache<Scan>(MOST_SCANS);
 
   keepState(version: string, known: KnownState): void {
     this.states.set(version, known, known.length + WEIGHT_OF_STATE);
   }
 
   clear(): void {
-    for (const cache of [this.states, this.sessions, this.sessionIds]) cache.clear();
+    for (const cache of [this.states, this.sessions, this.sessionIds, this.scans]) cache.clear();
   }
 }
 
@@ -65,7 +76,6 @@ const STABLE_MS = 100;
 export class TenantSessions {
   readonly folder: TenantFolder;
   readonly shared: Shared;
-  #scan: { readonly stamp: string; readonly result: Promise<Map<string, ScannedSession>> } | undefined;
 
   constructor(shared: Shared, name: string) {
     this.shared = shared;
@@ -137,18 +147,20 @@ export class TenantSessions {
 
   /** The content of the tenant's snapshot files, by session. */
   async scan(): Promise<Map<string, ScannedSession>> {
-    const stats = this.folder.store.fs.stat(this.folder.path);
+    const { path, store } = this.folder;
+    const { scans } = this.shared.caches;
+    const stats = store.fs.stat(path);
     if (!stats) return new Map();
     const stamp = stampOf(stats);
-    if (this.#scan?.stamp === stamp) return this.#scan.result;
-    const result = scanTenant(this.folder);
+    const known = scans.get(path);
+    if (known?.stamp === stamp) return known.result;
+    const scan = { stamp, result: scanTenant(this.folder) };
     const isStable = Math.abs(Date.now() - stats.mtimeMs) > STABLE_MS;
-    const scan = isStable ? { stamp, result } : undefined;
-    this.#scan = scan;
+    if (isStable) scans.set(path, scan, 1);
     try {
-      return await result;
+      return await scan.result;
     } catch (error) {
-      if (this.#scan === scan) this.#scan = undefined;
+      if (scans.get(path) === scan) scans.delete(path);
       throw error;
     }
   }
