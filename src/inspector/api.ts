@@ -251,7 +251,7 @@ export interface SnapshotView {
   messages: MessageData[];
   /** The position of the first of `messages`: 0, except in events of `api/live`, which leave out the messages that the page has. */
   messagesFrom: number;
-  /** The agent that ran the turn. Missing in foreign data. */
+  /** The agent that ran the turn. Known only for a session with an owner. */
   agent?: string;
   /** The custom state. */
   custom?: unknown;

@@ -48,9 +48,7 @@ async function makeApp() {
       items.map(async ({ snapshotId, parentId, finishReason }) => [parentId, finishReason, await words(snapshotId)]),
     );
   };
-  // The page chooses the agent of the turn, not the first one.
-  const other = defineAgent(ai, { name: 'other', model: 'echo', system: 'Be brief.', store });
-  const options: InspectorOptions = { store, agents: [other, agent], pollIntervalMs: 200 };
+  const options: InspectorOptions = { store, agents: [agent], pollIntervalMs: 200 };
   return { options, removed, hello, waiting, waits, tree, agent, store };
 }
 
@@ -62,6 +60,24 @@ async function tryAgain(inspector: InspectorPage, way: string, text?: string): P
 }
 
 describeInspector('trying again', (setting) => {
+  it('chooses the agent of the turn if that is known; otherwise the agent must be chosen', async () => {
+    const { options, waiting, agent, store } = await makeApp();
+    const other = defineAgent(genkit(), { name: 'other', model: 'echo', store });
+    const chat = agent.chat({ sessionId: 'owned' }, { context: { auth: { uid: 'ada' } } });
+    await chat.send('Hello');
+    const inspector = await setting.open({ ...options, agents: [other, agent] });
+    const choice = inspector.page.getByRole('combobox', { name: 'Agent' });
+    await inspector.goTo(`#/session/owned?snapshot=${chat.snapshotId}&tab=fork`);
+    await choice.waitFor();
+    expect(await choice.inputValue()).toBe('keeper');
+    await inspector.goTo(`#/session/s?snapshot=${waiting}&tab=fork`);
+    await inspector.page.getByRole('radio', { name: 'Approve remove' }).check();
+    expect(await choice.inputValue()).toBe('');
+    expect(await inspector.button('Run').isDisabled()).toBe(true);
+    await choice.selectOption('keeper');
+    expect(await inspector.button('Run').isDisabled()).toBe(false);
+  });
+
   it('sends another message in a turn, and answers waiting tools, as branches in the store', async () => {
     const { options, removed, hello, waiting, tree } = await makeApp();
     const begun = [

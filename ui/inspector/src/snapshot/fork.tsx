@@ -17,7 +17,7 @@ interface Props {
 export function Fork({ placed, view }: Props) {
   const { info, place, tenant, set } = usePage();
   const [attempt, change] = useAttempt(`${tenant} ${place.path.join('/')}`);
-  const author = info.agents.find((name) => name === view.agent) ?? info.agents[0]!;
+  const author = info.agents.find((name) => name === view.agent || info.agents.length === 1) ?? '';
   const { agent = author, way: chosen, text, model = '', isBusy = false, error } = attempt;
   // After a selection, the view is still that of the previous snapshot for a moment.
   const waiting = markOf(placed.node) === 'waiting' && waitingIn(view);
@@ -29,7 +29,7 @@ export function Fork({ placed, view }: Props) {
   const way = ways.some(([name]) => name === chosen) ? chosen : ways[0]![0];
   const begin = way === 'instead' ? placed.parent : placed;
   const isMessage = way === 'instead' || way === 'after';
-  const isReady = !isMessage || text.trim() !== '' || begin?.node.status === 'aborted';
+  const isReady = agent !== '' && (!isMessage || text.trim() !== '' || begin?.node.status === 'aborted');
 
   const run = async (event: FormEvent) => {
     event.preventDefault();
@@ -73,6 +73,7 @@ export function Fork({ placed, view }: Props) {
         <label>
           Agent
           <select value={agent} onChange={(event) => change({ agent: event.target.value })}>
+            {author === '' && <option value="">Choose an agent</option>}
             {info.agents.map((name) => (
               <option key={name}>{name}</option>
             ))}
