@@ -13,12 +13,13 @@ import {
 } from '../../store/encryption/encryption.ts';
 import { LruCache } from '../../store/parts/lru-cache.ts';
 import { checkOptions, isObject } from '../../store/check-options.ts';
+import { withinTime } from '../../store/parts/within-time.ts';
 import { decrypt, encrypt } from './aes-gcm.ts';
 import type { WrappingKeys } from './wrapping-keys.ts';
 
 /**
  * Keeps encrypted data keys apart from the data. Without its key, every copy of the data is unreadable, including backups. If a method throws,
- * the store's call fails with `UNAVAILABLE`; a `GenkitError` stays as it is.
+ * or does not answer within 5 seconds, the store's call fails with `UNAVAILABLE`; a `GenkitError` stays as it is.
  */
 export interface KeyStore {
   /**
@@ -30,13 +31,19 @@ export interface KeyStore {
   write(owner: string, keyName: string, wrapped: Uint8Array): Promise<void>;
   /** Returns `undefined` if there is no such key. */
   read(owner: string, keyName: string): Promise<Uint8Array | undefined>;
-  /** Removes all data keys of an owner. Called when a session, or a record of a user or an app, is deleted. */
+  /**
+   * Removes all data keys of an owner. Called when a session, or a record of a user or an app, is deleted. Give it a time limit of its own: if
+   * it takes effect after it timed out, it may remove the keys of a new session with the same id.
+   */
   delete(owner: string): Promise<void>;
 }
 
 /** Options of {@link envelope}. */
 export interface EnvelopeOptions {
-  /** Encrypts the data keys: `localKeys(secret)` or `cloudKms(client, keyName)`. */
+  /**
+   * Encrypts the data keys: `localKeys(secret)` or `cloudKms(client, keyName)`. If it does not answer within 5 seconds, the store's call fails
+   * with `UNAVAILABLE`.
+   */
   keys: WrappingKeys;
   /** Where the encrypted data keys are kept. Default: beside the data, in everything that is encrypted. */
   keyStore?: KeyStore;
@@ -44,6 +51,9 @@ export interface EnvelopeOptions {
 
 /** How many sessions, snapshots and records have their data keys in memory, decrypted. */
 const MAX_OWNERS = 5000;
+
+/** For each call of the key store and the keys, which a store waits for with its lock held. Shorter than the stores' own limits of 10 s. */
+const TIMEOUT_MS = 5000;
 
 /**
  * Encryption at rest for the option `encryption` of a store: AES-256-GCM under a data key for each session, and for each record of a user
@@ -223,12 +233,13 @@ function unlessFailed(promise: Promise<DataKey>, forget: () => void): Promise<Da
 }
 
 /**
- * Calls the application's key store or keys. Any error that is not a `GenkitError` is an outage: a store takes other errors for damage of
- * its data, and the advice for damage is to restore or remove the data.
+ * Calls the application's key store or keys, with a time limit. Any error that is not a `GenkitError` is an outage: a store takes other
+ * errors for damage of its data, and the advice for damage is to restore or remove the data.
  */
 async function reach<T>(what: string, method: string, call: () => Promise<T>): Promise<T> {
+  const late = () => new Error(`no answer within ${TIMEOUT_MS} ms`);
   try {
-    return await call();
+    return await withinTime(late, TIMEOUT_MS, undefined, call);
   } catch (error) {
     if (error instanceof GenkitError) {
       // The store describes the damage.

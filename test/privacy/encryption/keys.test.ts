@@ -1,8 +1,8 @@
 import { GenkitError } from 'genkit';
-import { describe, expect, it } from 'vitest';
-import { envelope, localKeys, type KeyOwner, type WrappingKeys } from 'genkitx-agents/privacy';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { envelope, localKeys, type KeyOwner, type KeyStore, type WrappingKeys } from 'genkitx-agents/privacy';
 import { markedAudience } from '../../../src/errors.ts';
-import { secret } from './support.ts';
+import { keyStoreOf, secret } from './support.ts';
 
 const CHAT: KeyOwner = { tenant: 'global', kind: 'session', id: 'chat' };
 
@@ -104,6 +104,40 @@ describe('envelope', () => {
     await expect(one.cipher(CHAT)).rejects.toMatchObject(refused);
     expect((await one.cipher(CHAT)).keyTag).toMatch(/^[0-9a-f]{16}$/);
   });
+
+  it.each(['wrap', 'unwrap', 'read', 'write', 'delete'] as const)(
+    'is UNAVAILABLE when %s does not answer, and asks again the next time',
+    async (method) => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+      onTestFinished(() => void vi.useRealTimers());
+      let hangs = false;
+      const mayHang = <T extends object>(target: T): T =>
+        new Proxy(target, {
+          get: (inner, name) =>
+            hangs && name === method ? () => new Promise(() => {}) : (inner[name as keyof T] as unknown),
+        });
+      const keyStore = mayHang<KeyStore>(keyStoreOf(new Map()));
+      const open = () => envelope({ keys: mayHang(localKeys(secret('a'))), keyStore });
+      const sealed = (await open().cipher(CHAT)).seal(Buffer.from('text'), 'place');
+      const one = open();
+      const work = async () => {
+        if (method === 'delete') return one.forget(CHAT);
+        if (method === 'read' || method === 'unwrap') return one.open(sealed, CHAT, 'place');
+        return one.cipher(CHAT);
+      };
+      hangs = true;
+      const refusal = work().catch((error: unknown) => error);
+      await vi.advanceTimersByTimeAsync(5000);
+      expect(await refusal).toMatchObject({
+        status: 'UNAVAILABLE',
+        message: expect.stringContaining(`${method} failed (no answer within 5000 ms)`) as string,
+        cause: new Error('no answer within 5000 ms'),
+      });
+      hangs = false;
+      await work();
+      expect(vi.getTimerCount()).toBe(0);
+    },
+  );
 
   it('keeps a GenkitError of the keys, takes DATA_LOSS of unwrap for damage and other errors for an outage', async () => {
     const { keys } = countingKeys();
