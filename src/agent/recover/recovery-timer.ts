@@ -12,6 +12,9 @@ const START_DELAY_MS = 1000;
 /** Tolerance for clock differences and late heartbeats, in leases. */
 const MARGIN = 3;
 
+/** How often all sessions are searched again. */
+const FULL_SEARCH_MS = 24 * 3_600_000;
+
 /** The timer of each store. */
 const watched = new WeakMap<object, RecoveryTimer>();
 
@@ -30,17 +33,37 @@ export function keepRecovering(defined: DefinedAgent): void {
   timer.add(defined);
 }
 
-/** The contexts of the tenants in which the agent looks for runs. */
-async function contextsOf({ agent }: DefinedAgent): Promise<(ActionContext | undefined)[]> {
-  const { recoverContexts } = agent.background;
-  const contexts = recoverContexts ? await recoverContexts() : [undefined];
-  return contexts.map((context) => contextFor(agent.registry, context));
+/** The contexts of the tenants in which the agents look for runs. */
+async function contextsOf(agents: readonly DefinedAgent[]): Promise<Map<string, ActionContext | undefined>> {
+  const tenants = new Map<string, ActionContext | undefined>();
+  for (const { agent } of agents) {
+    const { recoverContexts } = agent.background;
+    await unlessFailed(async () => {
+      for (const each of recoverContexts ? await recoverContexts() : [undefined]) {
+        const context = contextFor(agent.registry, each);
+        tenants.set(JSON.stringify(context), context);
+      }
+    });
+  }
+  return tenants;
 }
 
-/** Looks for dead runs of the agents of one store: in all sessions first, then in those written since the last search. */
+/** A tenant that can't be searched must not stop the search of the others. */
+async function unlessFailed(search: () => Promise<void>): Promise<void> {
+  try {
+    await search();
+  } catch (error) {
+    logWarning('Looking for runs to take over failed; it will be tried again.', error);
+  }
+}
+
+/** Looks for dead runs of the agents of one store: in all sessions first and once a day, otherwise in those written since the last search. */
 class RecoveryTimer {
   readonly #agents: DefinedAgent[] = [];
   readonly #since = new Map<string, number>();
+  /** The wall clock and a clock that never jumps, when the last search began. */
+  #last = { at: Date.now(), steady: performance.now() };
+  #fullAt = 0;
   #timer: NodeJS.Timeout | undefined;
 
   add(defined: DefinedAgent): void {
@@ -61,25 +84,35 @@ class RecoveryTimer {
   }
 
   async #search(): Promise<void> {
-    const staying = this.#agents.filter(({ agent }) => !isShuttingDown(agent.registry));
-    if (staying.length === 0) return;
-    try {
-      const contexts = await Promise.all(staying.map(contextsOf));
-      const longest = Math.max(...staying.map(({ agent }) => agent.background.leaseMs));
-      for (const [tenant, context] of new Map(contexts.flat().map((each) => [JSON.stringify(each), each]))) {
-        const now = Date.now();
+    const agents = this.#staying();
+    if (agents.length === 0) return;
+    const begun = { at: Date.now(), steady: performance.now() };
+    const jumpMs = begun.at - this.#last.at - (begun.steady - this.#last.steady);
+    this.#last = begun;
+    // After a jump of the clock, runs may be older than the last search. A session with a wrong time is found once a day.
+    if (Math.abs(jumpMs) > this.#leaseMs || begun.at - this.#fullAt >= FULL_SEARCH_MS) {
+      this.#since.clear();
+      this.#fullAt = begun.at;
+    }
+    const longest = Math.max(...agents.map(({ agent }) => agent.background.leaseMs));
+    for (const [tenant, context] of await contextsOf(agents)) {
+      await unlessFailed(async () => {
         const known = this.#agents.length;
-        const agents = this.#agents.filter(({ agent }) => !isShuttingDown(agent.registry));
         let hasSessions = false;
         const onListed = () => (hasSessions = true);
-        const { hasFailed } = await recoverListed(agents, { context, since: this.#since.get(tenant), onListed });
+        const since = this.#since.get(tenant);
+        const { hasFailed } = await recoverListed(this.#staying(), { context, since, onListed });
         // The heartbeat of a live run is at most about a lease old. After a failure the next search must find the run again, and after an
         // empty list too: the directory of a store may be unavailable for a time.
-        if (!hasFailed && hasSessions && known === this.#agents.length) this.#since.set(tenant, now - MARGIN * longest);
-      }
-    } catch (error) {
-      logWarning('Looking for runs to take over failed; it will be tried again.', error);
+        if (!hasFailed && hasSessions && known === this.#agents.length) {
+          this.#since.set(tenant, begun.at - MARGIN * longest);
+        }
+      });
     }
     this.#schedule(this.#leaseMs);
+  }
+
+  #staying(): DefinedAgent[] {
+    return this.#agents.filter(({ agent }) => !isShuttingDown(agent.registry));
   }
 }

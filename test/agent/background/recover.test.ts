@@ -29,7 +29,8 @@ function letLeasesEnd(): void {
 
 /** A fake clock that only waiting advances, so that a lease lasts equally long on a busy machine. */
 function letWaitsMoveTheClock(): void {
-  vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'], now: Date.now() });
+  const timers = ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] as const;
+  vi.useFakeTimers({ toFake: ['Date', 'performance', ...timers], now: Date.now() });
 }
 
 const texts = (messages: { content: { text?: string }[] }[] | undefined) =>
@@ -563,6 +564,84 @@ describe('where background.recover is on', () => {
     await looked(2);
     isDown = false;
     expect((await rescuer.settled(snapshotId)).status).toBe('completed');
+    await store.close();
+  });
+
+  describe('after a search that did not find a run', () => {
+    const HOUR = 3_600_000;
+
+    /** A dead run that is listed only after `list`. */
+    async function lateRun() {
+      const store = new InMemorySessionStore();
+      await call(worker(store, { answer: 'hello' }).agent, ['hi'], { sessionId: 'other' });
+      const snapshotId = await deadRun(store);
+      const listSessions = store.listSessions.bind(store);
+      const lists = vi.spyOn(store, 'listSessions');
+      lists.mockImplementation(async (options) => {
+        const page = await listSessions(options);
+        return { ...page, items: page.items.filter(({ sessionId }) => sessionId === 'other') };
+      });
+      return { store, snapshotId, lists, listSessions };
+    }
+
+    test('it is found when the clock was ahead meanwhile', async () => {
+      const { store, snapshotId, lists } = await lateRun();
+      const rescuer = worker(store, { background: recovering, answer: 'rescued' });
+      const searched = async () => {
+        const from = lists.mock.calls.length;
+        await vi.waitUntil(() => lists.mock.calls.length >= from + 2, { interval: 2 });
+      };
+      await searched();
+      vi.setSystemTime(Date.now() + HOUR);
+      await searched();
+      vi.setSystemTime(Date.now() - HOUR);
+      lists.mockRestore();
+      expect((await rescuer.settled(snapshotId)).status).toBe('completed');
+      await store.close();
+    });
+
+    test('it is found within a day, whatever time its session has', async () => {
+      const { store, snapshotId, lists, listSessions } = await lateRun();
+      const background = { recover: true, leaseMs: HOUR };
+      const rescuer = worker(store, { background, answer: 'rescued' });
+      await vi.advanceTimersByTimeAsync(HOUR);
+      lists.mockImplementation(async (options) => {
+        const page = await listSessions(options);
+        return { ...page, items: page.items.map((item) => ({ ...item, updatedAt: new Date(0).toISOString() })) };
+      });
+      await vi.advanceTimersByTimeAsync(24 * HOUR);
+      expect((await rescuer.settled(snapshotId)).status).toBe('completed');
+      await store.close();
+    });
+  });
+
+  test.each([
+    ['listed', undefined],
+    ['named', new Error('tenant service is away')],
+  ])('a tenant that can’t be %s is logged, and the others are searched', async (_, failure) => {
+    let brokenTenant: string | undefined;
+    const store = new InMemorySessionStore({
+      snapshotPathPrefix: (options) => {
+        const tenant = options?.context?.auth?.['uid'] as string;
+        if (tenant === brokenTenant) throw new Error('tenant service is away');
+        return tenant;
+      },
+    });
+    const contexts = ['ada', 'eve'].map((uid) => ({ auth: { uid } }));
+    const dead = worker(store, { background: { heartbeatIntervalMs: 2 ** 30, leaseMs: 2 ** 31 - 1 } });
+    const { output } = await call(dead.agent, [detached('one')], {}, { context: contexts[1]! });
+    brokenTenant = 'ada';
+    const warn = vi.spyOn(logger, 'warn').mockReturnValue();
+    const recoverContexts = async () => contexts;
+    worker(store, {
+      name: 'first',
+      background: { ...recovering, recoverContexts: failure ? () => Promise.reject(failure) : recoverContexts },
+    });
+    const rescuer = worker(store, { background: { ...recovering, recoverContexts }, answer: 'rescued' });
+    const read = () => rescuer.agent.getSnapshot(output.snapshotId!, { context: contexts[1]! });
+    await vi.waitUntil(async () => (await read())?.status === 'completed', { interval: 2 });
+    expect(String(warn.mock.calls[0])).toMatch(/runs to take over failed.*tenant service is away/);
+    warn.mockRestore();
     await store.close();
   });
 
