@@ -42,7 +42,7 @@ export interface RetentionOptions {
   archive?: (session: ArchivedSession) => Promise<void>;
   /** Called after each session, with the counts so far. */
   onProgress?: (progress: RetentionResult) => void;
-  /** Ends the call between two sessions, with the signal's reason. Call it again to continue. */
+  /** Ends the call between two sessions, with the signal's reason. The next call begins with the first of `contexts` again. */
   signal?: AbortSignal;
 }
 
@@ -70,10 +70,10 @@ const LARGEST_JUMP_MS = 60_000;
  * written meanwhile stays, and so does one with any session record of the kind `hold`: see {@link holdSession}.
  *
  * It may be interrupted at any point, and several processes may run it at once. Ages are measured by this machine's clock: when it jumps by
- * more than a minute during the call, nothing more is removed.
+ * more than a minute during the call, nothing more is removed. A tenant whose sessions can't be listed is logged, and the others are checked.
  *
  * @param policy For all sessions, or a function of a session's summary and its tenant's context; `undefined` keeps all of it.
- * @throws `FAILED_PRECONDITION` for a store that can't list, delete and prune, and when the clock jumps; the store's errors from listing.
+ * @throws `FAILED_PRECONDITION` for a store that can't list, delete and prune, and when the clock jumps; at the end, the store's first error from listing.
  * @example
  * // Every night: archive and remove the sessions that were not written for a year.
  * await applyRetention(store, { idleMs: 365 * 24 * 3_600_000 }, { archive: archiveToDirectory('/var/archive') });
@@ -104,11 +104,14 @@ export async function applyRetention(
       typeof policy === 'function' ? policy(summary, context) : policy;
     await run.tenant(context, policyOf);
   }
+  if (run.errors.length > 0) throw run.errors[0];
   return run.result;
 }
 
 class Retention {
   readonly result: RetentionResult = { seen: 0, sessions: 0, snapshots: 0, shards: 0, held: 0, failed: 0 };
+  /** From listing the sessions of tenants. */
+  readonly errors: unknown[] = [];
   readonly #store: SnapshotStore;
   readonly #options: RetentionOptions;
   /** The wall clock and a clock that never jumps, when the call began. */
@@ -124,8 +127,7 @@ class Retention {
     policyOf: (summary: SessionSummary) => Promise<RetentionPolicy | undefined>,
   ): Promise<void> {
     const { signal, onProgress } = this.#options;
-    const list = { context, limit: 1000 };
-    for await (const summary of itemsOf((page: typeof list) => this.#store.listSessions(page), list)) {
+    for await (const summary of this.#sessionsOf(context)) {
       signal?.throwIfAborted();
       this.#assertSteadyClock();
       this.result.seen++;
@@ -141,6 +143,16 @@ class Retention {
         }
       }
       onProgress?.({ ...this.result });
+    }
+  }
+
+  async *#sessionsOf(context: Context): AsyncGenerator<SessionSummary> {
+    const list = { context, limit: 1000 };
+    try {
+      yield* itemsOf((page: typeof list) => this.#store.listSessions(page), list);
+    } catch (error) {
+      this.errors.push(error);
+      logger.warn(`Retention could not list the sessions of a tenant. ${errorMessage(error)}`);
     }
   }
 

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { logger } from 'genkit/logging';
 import { defineAgent, genkit, type InMemorySessionStoreOptions } from 'genkitx-agents';
 import {
   applyRetention,
@@ -8,7 +9,7 @@ import {
   releaseSession,
   type ArchivedSession,
 } from 'genkitx-agents/privacy';
-import { afterEach, expect, it, vi } from 'vitest';
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { storeAround } from '../../session/store-around.ts';
 import { scriptedModel } from '../../support/scripted-model.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -161,6 +162,27 @@ export function appliesRetention(
     });
     const left = await Promise.all(contexts.map((context) => sessionsIn(store, context)));
     expect(left).toEqual([[], ['idle'], ['idle']]);
+  });
+
+  it('checks the other tenants when one can’t be listed, and then throws its error', async () => {
+    const prefix = ({ context }: { context?: { tenant?: string } } = {}): string => context?.tenant ?? 'none';
+    const store = open({ snapshotPathPrefix: prefix as never });
+    const contexts = ['a', 'b', 'c'].map((tenant) => ({ tenant }));
+    for (const context of contexts) await plant(store, 'idle', [10], context);
+    const broken = storeAround(store, (name, args, make) => {
+      const { context } = (args[0] ?? {}) as { context?: { tenant: string } };
+      if (name === 'listSessions' && context?.tenant !== 'c') throw new Error(`${context?.tenant} is away`);
+      return make();
+    });
+    const warn = vi.spyOn(logger, 'warn').mockReturnValue();
+    onTestFinished(() => warn.mockRestore());
+    await expect(applyRetention(broken, { idleMs: DAY }, { contexts })).rejects.toThrow('a is away');
+    expect(warn.mock.calls.map(([text]) => String(text))).toEqual([
+      'Retention could not list the sessions of a tenant. a is away',
+      'Retention could not list the sessions of a tenant. b is away',
+    ]);
+    const left = await Promise.all(contexts.map((context) => sessionsIn(store, context)));
+    expect(left).toEqual([['idle'], ['idle'], []]);
   });
 
   it('ends when its signal aborts, and continues when it is called again', async () => {
