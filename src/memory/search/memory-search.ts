@@ -167,7 +167,7 @@ export class MemorySearch {
     const known = this.#indexes.get(key);
     if (known) return known;
     const index = new ScopeIndex(this.#store, scope, this.#vocabulary, () => this.#clock.now());
-    this.#indexes.set(key, index, 0);
+    this.#indexes.set(key, index, index.weight);
     return index;
   }
 }

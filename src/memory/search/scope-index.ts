@@ -15,6 +15,8 @@ import { LexicalIndex } from './lexical/lexical-index.ts';
 const CHUNK = 200;
 /** The most memories that one `get` of a store reads. */
 const GET_LIMIT = 100;
+/** Estimated bytes of an index without memories. */
+const BYTES_AN_INDEX = 6_000;
 /** Estimated bytes of a memory in the index besides its text. */
 const BYTES_A_MEMORY = 1_500;
 const BYTES_A_CHARACTER = 12;
@@ -60,7 +62,7 @@ export class ScopeIndex {
 
   /** Estimated bytes of the index. */
   get weight(): number {
-    return (this.#index?.size ?? 0) * BYTES_A_MEMORY + this.#characters * BYTES_A_CHARACTER;
+    return BYTES_AN_INDEX + (this.#index?.size ?? 0) * BYTES_A_MEMORY + this.#characters * BYTES_A_CHARACTER;
   }
 
   /** Returns the up-to-date index: reads the changes since the last update; in a new process, reads the shards first. */

@@ -130,8 +130,9 @@ export class SearchRun {
     const { scopeIndex, keepIndex } = this.#parts;
     const { asOf, context } = this.#request;
     if (asOf !== undefined) return this.#step('lexical', () => this.#pastIndex(asOf));
-    const updated = await this.#step('lexical', () => scopeIndex.update({ context }));
-    keepIndex(scopeIndex);
+    // The index may be complete only after the deadline.
+    const update = () => scopeIndex.update({ context }).finally(() => keepIndex(scopeIndex));
+    const updated = await this.#step('lexical', update);
     const index = updated ?? scopeIndex.index;
     if (index) this.#revision = scopeIndex.revision;
     return index;

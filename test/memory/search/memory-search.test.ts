@@ -538,6 +538,19 @@ describe('the index of a scope', () => {
     for (let round = 0; round < 2; round++)
       expect(ids(await small.search({ scope: ADA, query: 'espresso' }))).toEqual(['a']);
   });
+
+  it('also drops scopes without memories', async () => {
+    const { store: counted, calls } = watched(store);
+    const small = new MemorySearch(counted, { maxIndexBytes: 1_000_000 }, { clock });
+    const look = (userId: string) =>
+      small.search({ scope: { scope: 'user', appName: 'barista', userId }, query: 'espresso' });
+    const reads = () => calls.filter(({ method }) => method === 'notes').length;
+    for (let i = 0; i < 1_000; i++) await look(`user${i}`);
+    await look('user999');
+    expect(reads()).toBe(1_000);
+    await look('user0');
+    expect(reads()).toBe(1_001);
+  });
 });
 
 describe('asOf', () => {
