@@ -4,6 +4,7 @@ import { MessageLog } from '../../session/log/message-log.ts';
 import type { IngestWhile } from '../pipeline/ingest/ingest.ts';
 import type { MemoryTriggers } from '../types.ts';
 import { withinTime } from '../../store/parts/within-time.ts';
+import { runWithoutContext } from '../run-without-context.ts';
 import { sourceOfSession, type SessionToLearn } from '../pipeline/ingest/read-session.ts';
 
 /**
@@ -23,6 +24,7 @@ interface TrackedSession {
   unlearned: number;
   /** Fires when the session has been idle for `onIdleMs`. */
   readonly timer: NodeJS.Timeout | undefined;
+  /** Learns without the context of a turn, because the turn of another session may begin it. */
   readonly learn: () => Promise<void>;
 }
 
@@ -66,7 +68,7 @@ export class Triggers {
     const isDue = rounds(turns) > rounds(before?.turns ?? Math.max(0, turns - 1)) || unlearned >= everyTurns;
     const learn = () => {
       tracked.unlearned = 0;
-      return this.#learn(sessionId, later);
+      return runWithoutContext(() => this.#learn(sessionId, later));
     };
     const timer =
       isDue || onIdleMs === false ? undefined : setTimeout(() => void (this.#manager.isClosed() || learn()), onIdleMs);

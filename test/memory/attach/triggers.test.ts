@@ -1,10 +1,11 @@
 /** Learning from the sessions of an agent: in the background, after the turn was saved. */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { defineAgent, defineCustomAgent, InMemorySessionStore } from 'genkitx-agents';
 import { processMemoryJobs } from 'genkitx-agents/memory';
 import { piiRules, redacting } from 'genkitx-agents/privacy';
 import { logger } from 'genkit/logging';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { setUp } from '../pipeline/support.ts';
+import { setUp, until } from '../pipeline/support.ts';
 import { ADA, agentWithMemory, BOB, textsOf, user } from './support.ts';
 
 afterEach(() => {
@@ -218,6 +219,56 @@ describe('an agent learns', () => {
     expect(await textsOf(memories)).toEqual([]);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await textsOf(memories)).toHaveLength(2);
+  });
+
+  test('outside of the context and the trace of the turn that woke the worker, and of the caller that waits', async () => {
+    const caller = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    let goOn!: () => void;
+    const mayGoOn = new Promise<void>((resolve) => (goOn = resolve));
+    const { ai, memory, chat, scope } = learning(
+      { everyTurns: 1 },
+      {
+        extract: async () => {
+          await mayGoOn;
+          seen.push(caller.getStore(), ai.currentContext());
+          return [];
+        },
+      },
+    );
+    // More users than the worker has loops: a loop that a user's turn has started takes the job of another user.
+    const users = Array.from({ length: 6 }, (_, i) => ({ auth: { uid: `user${i}` } }));
+    for (const context of users) await caller.run(context.auth.uid, () => chat(context).send('I like tea.'));
+    const waiting = caller.run('waiting', () =>
+      memory.ingest({ scope, source: { id: 'notes' }, messages: [user('I like rum.')], wait: true }),
+    );
+    goOn();
+    expect(await waiting).toMatchObject({ status: 'committed' });
+    await memory.settled();
+    expect(seen).toEqual(Array(14).fill(undefined));
+  });
+
+  test('outside of the context of a turn when its session is idle, or has been replaced by newer sessions', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const caller = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    const redact = (text: string) => {
+      seen.push(caller.getStore());
+      return text;
+    };
+    const { memory, attached } = learning({ everyTurns: 100, onIdleMs: MINUTE }, { redact, worker: false });
+    const turnOf = (sessionId: string) =>
+      caller.run(sessionId, () => {
+        const messages = [user(`I like tea in ${sessionId}.`)];
+        void attached.afterTurn({ sessionId, context: ADA, isOwn: true, store: undefined, messages });
+      });
+    turnOf('idle');
+    await vi.advanceTimersByTimeAsync(MINUTE);
+    await memory.settled();
+    expect(seen).toEqual([undefined]);
+    for (let i = 0; i < 1_000; i++) turnOf(`session${i}`);
+    await until(() => seen.length > 1);
+    expect(seen).toEqual([undefined, undefined]);
   });
 
   test('no more when the manager is closed: nothing is tried and nothing logged', async () => {

@@ -7,6 +7,7 @@ import type { MemoryJob, MemoryScopeId, MemoryStoreOptions } from '../../../stor
 import { LONGEST_TIMER_MS } from '../../../store/check-options.ts';
 import { KeyQueue } from '../../../store/parts/key-queue.ts';
 import { LruCache } from '../../../store/parts/lru-cache.ts';
+import { runWithoutContext } from '../../run-without-context.ts';
 import { memoryScope, targetOf, tenantKeyOf, type MemoryScope, type ScopeTarget } from '../../scopes.ts';
 import { JobRun } from '../commit/run-job.ts';
 import type { Pipeline } from '../pipeline.ts';
@@ -76,7 +77,10 @@ export class MemoryWorker {
     work.isWanted = true;
     if (work.loops >= MOST_AT_ONCE) return;
     work.loops++;
-    void this.track(this.#loop(tenant, work), tenant);
+    void this.track(
+      runWithoutContext(() => this.#loop(tenant, work)),
+      tenant,
+    );
   }
 
   /** Makes one attempt at one job; returns `undefined` if no job is due. */
@@ -85,14 +89,16 @@ export class MemoryWorker {
     return this.track(this.#attempt(options), this.#pipeline.store.tenant(options));
   }
 
-  async #attempt(
+  #attempt(
     options: MemoryStoreOptions,
     scope?: MemoryScopeId,
   ): Promise<{ attempt: Attempt; job: MemoryJob } | undefined> {
     const { store, limits, now } = this.#pipeline;
     const claim = { ...options, owner: this.#owner, leaseMs: limits.leaseMs, now: now() };
-    const job = await store.claimJob({ ...claim, scope });
-    return job && { attempt: await this.#carryOut(job, options), job };
+    return runWithoutContext(async () => {
+      const job = await store.claimJob({ ...claim, scope });
+      return job && { attempt: await this.#carryOut(job, options), job };
+    });
   }
 
   /** Runs jobs of a scope until these jobs are done, one of them failed, or the first job of the scope waits for its next attempt. */
