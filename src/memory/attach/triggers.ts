@@ -23,7 +23,7 @@ interface TrackedSession {
   /** The number of turns that ended in this process since it last learned from the session. */
   unlearned: number;
   /** Fires when the session has been idle for `onIdleMs`. */
-  readonly timer: NodeJS.Timeout | undefined;
+  timer: NodeJS.Timeout | undefined;
   /** Learns without the context of a turn, because the turn of another session may begin it. */
   readonly learn: () => Promise<void>;
 }
@@ -55,7 +55,7 @@ export class Triggers {
    * @param later Reads the session again, because it may have been erased after the turn.
    */
   turnEnded(key: string, session: SessionToLearn, later: ReadSession): Promise<void> | undefined {
-    const { everyTurns, onIdleMs } = this.#when;
+    const { everyTurns } = this.#when;
     const { sessionId, messages } = session;
     const before = this.stop(key);
     // A turn that waits for a tool's output has not ended.
@@ -68,18 +68,16 @@ export class Triggers {
     const isDue = rounds(turns) > rounds(before?.turns ?? Math.max(0, turns - 1)) || unlearned >= everyTurns;
     const learn = () => {
       tracked.unlearned = 0;
-      return runWithoutContext(() => this.#learn(sessionId, later));
+      return runWithoutContext(() => this.#learn(key, sessionId, later));
     };
-    const timer =
-      isDue || onIdleMs === false ? undefined : setTimeout(() => void (this.#manager.isClosed() || learn()), onIdleMs);
-    timer?.unref();
+    const timer = isDue ? undefined : this.#onIdle(learn);
     const tracked: TrackedSession = { turns, unlearned: isDue ? 0 : unlearned, timer, learn };
     this.#tracked.set(key, tracked);
     const [oldest] = this.#tracked.size > MOST_TRACKED ? this.#tracked.keys() : [];
     const early = oldest === undefined ? undefined : this.stop(oldest);
     // The dropped session still waits for its idle time, so learn from it now.
     if (early?.timer) void early.learn();
-    return isDue ? this.#learn(sessionId, later, session) : undefined;
+    return isDue ? this.#learn(key, sessionId, later, session) : undefined;
   }
 
   /** Stops tracking a session: cancels its timer, and returns its entry. */
@@ -91,20 +89,40 @@ export class Triggers {
   }
 
   /** If `read` is given (a session that was read already), the ingest begins before this method returns, so `settled` waits for it. */
-  async #learn(sessionId: string, later: ReadSession, read?: SessionToLearn): Promise<void> {
+  async #learn(key: string, sessionId: string, later: ReadSession, read?: SessionToLearn): Promise<void> {
     const ingest = async () => {
       const session = read ?? (await later());
       if (!session) return;
       const { scope, messages } = session;
       const source = sourceOfSession(session);
-      await this.#manager.ingest({ scope, source, messages }, async () => (await later()) !== undefined);
+      const { status } = await this.#manager.ingest(
+        { scope, source, messages },
+        async () => (await later()) !== undefined,
+      );
+      if (status === 'full') this.#makeDue(key);
     };
     try {
       await withinTime('The ingest', this.#timeoutMs, undefined, ingest);
     } catch (error) {
       logger.warn(
-        `Nothing was learned from session ${quote(sessionId)}; a later turn tries again. ${errorMessage(error)}`,
+        `Nothing was learned from session ${quote(sessionId)}; a later turn or idle time tries again. ${errorMessage(error)}`,
       );
+      this.#makeDue(key);
     }
+  }
+
+  /** Makes the next turn of a session due, and its next idle time. */
+  #makeDue(key: string): void {
+    const tracked = this.#tracked.get(key);
+    if (!tracked) return;
+    tracked.unlearned = this.#when.everyTurns;
+    clearTimeout(tracked.timer);
+    tracked.timer = this.#onIdle(tracked.learn);
+  }
+
+  #onIdle(learn: () => Promise<void>): NodeJS.Timeout | undefined {
+    const { onIdleMs } = this.#when;
+    if (onIdleMs === false || this.#manager.isClosed()) return undefined;
+    return setTimeout(() => void (this.#manager.isClosed() || learn()), onIdleMs).unref();
   }
 }

@@ -160,7 +160,7 @@ describe('a memory store that hangs', () => {
     await talk.send('I like the window seat.');
     await vi.advanceTimersByTimeAsync(10_000);
     expect(warnings.mock.calls.flat()).toEqual([
-      `Nothing was learned from session "${talk.sessionId}"; a later turn tries again. DEADLINE_EXCEEDED: The ingest did not answer within 10000 ms.`,
+      `Nothing was learned from session "${talk.sessionId}"; a later turn or idle time tries again. DEADLINE_EXCEEDED: The ingest did not answer within 10000 ms.`,
     ]);
     let isClosed = false;
     const closed = memory.close().then(() => (isClosed = true));

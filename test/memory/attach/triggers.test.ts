@@ -3,6 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { defineAgent, defineCustomAgent, InMemorySessionStore } from 'genkitx-agents';
 import { processMemoryJobs } from 'genkitx-agents/memory';
 import { piiRules, redacting } from 'genkitx-agents/privacy';
+import { GenkitError } from 'genkit';
 import { logger } from 'genkit/logging';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { setUp, until } from '../pipeline/support.ts';
@@ -219,6 +220,44 @@ describe('an agent learns', () => {
     expect(await textsOf(memories)).toEqual([]);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await textsOf(memories)).toHaveLength(2);
+  });
+
+  describe('again after its job was not added', () => {
+    const down = new GenkitError({ status: 'UNAVAILABLE', message: 'It is down.' });
+
+    test.each([
+      ['at a multiple of N turns', 2, () => Promise.reject(down)],
+      ['when no turn came for a while', 100, () => Promise.reject(down)],
+      ['because the queue was full', 2, () => Promise.resolve('full' as const)],
+    ])('%s: at the next idle time', async (_, everyTurns, refuse) => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+      const { memory, memories, chat } = learning({ everyTurns, onIdleMs: MINUTE });
+      const add = vi.spyOn(memories, 'addJob').mockImplementation(refuse);
+      const talk = chat();
+      for (const drink of ['tea', 'rum']) await talk.send(`I like ${drink}.`);
+      for (let i = 1; i <= 3; i++) {
+        await vi.advanceTimersByTimeAsync(MINUTE);
+        expect(add.mock.calls.length).toBeGreaterThanOrEqual(i);
+      }
+      add.mockRestore();
+      await vi.advanceTimersByTimeAsync(MINUTE);
+      await memory.settled();
+      expect(await textsOf(memories)).toHaveLength(2);
+      expect(vi.getTimerCount()).toBe(0);
+    });
+
+    test('with the next turn', async () => {
+      const { memory, memories, chat } = learning({ everyTurns: 3, onIdleMs: false });
+      const add = vi.spyOn(memories, 'addJob').mockRejectedValueOnce(down);
+      const talk = chat();
+      for (const drink of ['tea', 'rum', 'ale', 'gin', 'port']) {
+        await talk.send(`I like ${drink}.`);
+        await memory.settled();
+      }
+      // The turns after that are counted as ever.
+      expect(add).toHaveBeenCalledTimes(2);
+      expect(await textsOf(memories)).toHaveLength(4);
+    });
   });
 
   test('outside of the context and the trace of the turn that woke the worker, and of the caller that waits', async () => {

@@ -543,6 +543,40 @@ describe('the queue', () => {
     ]);
   });
 
+  test.each([
+    ['taken from', 'claimJob', false],
+    ['taken from for a caller that waits', 'claimJob', true],
+    ['checked for the jobs of other workers', 'listJobs', false],
+    ['changed after a failure, for a caller that waits', 'changeJob', true],
+  ] as const)('that could not be %s is worked off when the store answers again', async (_, method, wait) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    vi.spyOn(logger, 'warn').mockReturnValue();
+    let isDown = true;
+    const { memory, clock, scope, store } = setUp({
+      extract: (request) => (isDown && method === 'changeJob' ? fails() : echoTexts(request)),
+    });
+    const pass = async () => {
+      await memory.settled();
+      clock.now += 60_000;
+      await vi.advanceTimersByTimeAsync(60_000);
+    };
+    if (method === 'listJobs') {
+      await setUp({ store, worker: false }).memory.ingest({ scope, source: { id: 'session-0' }, messages });
+      await store.claimJob({ owner: 'other', leaseMs: 60_000, now: clock.now });
+    }
+    const down = vi
+      .spyOn(store, method)
+      .mockRejectedValue(new GenkitError({ status: 'UNAVAILABLE', message: 'It is down.' }));
+    await memory.ingest({ scope, source, messages, wait }).catch(() => undefined);
+    for (let i = 0; i < 3; i++) await pass();
+    down.mockRestore();
+    isDown = false;
+    for (let i = 0; i < 2; i++) await pass();
+    await memory.settled();
+    expect(await memory.jobs.list()).toEqual([]);
+  });
+
   test('that is full of jobs without a worker is worked off by a process that has one', async () => {
     const { memory, store, scope } = setUp({ worker: false, limits: { maxJobs: 1 } });
     await memory.ingest({ scope, source, messages });

@@ -105,7 +105,13 @@ export class MemoryWorker {
   async workOff(scope: MemoryScope, jobIds: readonly string[]): Promise<WorkedOff> {
     // The jobs of a scope run one after the other, so parallel callers take turns; otherwise they would only add reads.
     const key = tenantKeyOf(this.#pipeline.store, scope);
-    const end = await this.#callers.run(key, () => this.#workOff(targetOf(scope), jobIds));
+    const target = targetOf(scope);
+    const end = await this.#callers
+      .run(key, () => this.#workOff(target, jobIds))
+      .catch((error: unknown) => {
+        this.#wakeAfterLease(target.options);
+        throw error;
+      });
     return jobIds.some((id) => this.#dropped.get(id)) ? 'refused' : end;
   }
 
@@ -199,7 +205,8 @@ export class MemoryWorker {
       }
       if (work.loops === 1) await this.#lookLater(work.options);
     } catch (error) {
-      logWarning('The memory jobs of a tenant could not be read. The next ingest tries again.', error);
+      logWarning('The memory jobs of a tenant could not be read. They are read again after limits.leaseMs.', error);
+      this.#wakeAfterLease(work.options);
     } finally {
       work.loops--;
       if (work.loops === 0 && !work.nextWake) this.#tenants.delete(tenant);
@@ -296,6 +303,7 @@ export class MemoryWorker {
         'The state of a memory job could not be stored. The job is taken again when its lease has expired.',
         error,
       );
+      this.#wakeAfterLease(options);
       return 'failed';
     }
   }
@@ -304,6 +312,12 @@ export class MemoryWorker {
     const work = this.#tenants.get(tenant) ?? { options, loops: 0, isWanted: false };
     this.#tenants.set(tenant, work);
     return work;
+  }
+
+  /** Tries again after an error of the store. */
+  #wakeAfterLease(options: MemoryStoreOptions): void {
+    const { now, limits } = this.#pipeline;
+    this.#wakeAt(now() + limits.leaseMs, options);
   }
 
   /** Wakes up at a time. Does nothing with `worker: false`. */
