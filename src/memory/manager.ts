@@ -430,15 +430,17 @@ export class MemoryManager {
     checkNamed('prune', options, 'scope', 'for all scopes of the tenant');
     const { scope, context, dryRun = false } = options;
     if (scope !== undefined) return pruneScope(this.#pipeline, targetOf(scope), policy, dryRun);
-    const pruned = { memories: 0, quarantined: 0 };
-    for await (const id of this.#scopeIds(context)) {
-      const target = targetOf(memoryScope(id, context));
-      const { memories, quarantined } = await pruneScope(this.#pipeline, target, policy, dryRun);
+    const pruned: PrunedMemories = { memories: 0, quarantined: 0 };
+    const unreadable = new UnreadableItems();
+    for await (const id of this.#scopeIds(context, unreadable)) {
+      const place = `the memories of ${JSON.stringify(id)}`;
+      const pruning = pruneScope(this.#pipeline, targetOf(memoryScope(id, context)), policy, dryRun);
+      const { memories = 0, quarantined = 0 } = (await unreadable.read({ place }, pruning)) ?? {};
       pruned.memories += memories;
       pruned.quarantined += quarantined;
     }
     if (!dryRun) pruned.memories += (await this.store.sweep({ context, now: this.#pipeline.now() })).removed;
-    return pruned;
+    return unreadable.all.length > 0 ? { ...pruned, unreadable: unreadable.all } : pruned;
   }
 
   /**
@@ -583,7 +585,7 @@ export class MemoryManager {
     return new Attachment(this, parts, options);
   }
 
-  #scopeIds(context: ActionContext | undefined, unreadable?: UnreadableItems): AsyncGenerator<MemoryScopeId> {
+  #scopeIds(context: ActionContext | undefined, unreadable: UnreadableItems): AsyncGenerator<MemoryScopeId> {
     return itemsOf((page: PageOptions) => this.store.listScopes(page), { context, limit: 1000 }, unreadable);
   }
 

@@ -1,5 +1,6 @@
 import { invalidArgument } from '../../errors.ts';
 import { checkOptions, isShare, isWhole } from '../../store/check-options.ts';
+import type { Unreadable } from '../../store/contract.ts';
 import type { Memory, MemoryOperation } from '../../store/memory/contract.ts';
 import { isExpired } from '../../store/memory/version.ts';
 import { commitPlan } from '../pipeline/records/commit-plan.ts';
@@ -25,6 +26,8 @@ export interface PrunedMemories {
   memories: number;
   /** Removed quarantined texts; with `dryRun`, texts to remove. */
   quarantined: number;
+  /** Data that can't be read, when all scopes are pruned. It was not pruned. Missing when there is none. */
+  unreadable?: Unreadable[];
 }
 
 /** @throws `INVALID_ARGUMENT` */

@@ -1,7 +1,8 @@
 /** The memories that `prune` removes and keeps. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { GenkitError } from 'genkit';
 import { FileMemoryStore, processMemoryJobs } from 'genkitx-agents/memory';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { draft } from '../attach/support.ts';
@@ -202,6 +203,46 @@ describe('prune', () => {
     expect(await memory.prune(policy, { scope })).toEqual({ memories: 252, quarantined: 0 });
     expect(outcomes.filter((outcome) => outcome === 'ABORTED')).toHaveLength(2);
     expect(await textsOf(store)).toEqual([]);
+  });
+
+  test('of all scopes names those that can not be read, and prunes the others', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'prune-'));
+    const open = () => setUp({ model: undefined, store: new FileMemoryStore(folder), now: () => Date.now() });
+    const close = async ({ memory, store }: ReturnType<typeof open>) => {
+      await memory.close();
+      await store.close();
+    };
+    const before = open();
+    for (const uid of ['ada', 'bob', 'cy', 'dan']) {
+      const scope = before.memory.scopeFor('user', { context: { auth: { uid } } });
+      await before.memory.create({ scope, memory: `A fact of ${uid}.` });
+    }
+    await close(before);
+    const logs = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('log.jsonl'));
+    for (const log of logs) {
+      const text = await readFile(join(folder, log), 'utf8');
+      if (text.includes('A fact of bob.')) await writeFile(join(folder, log), `damaged${text}`);
+    }
+    const after = open();
+    onTestFinished(async () => {
+      await close(after);
+      await rm(folder, { recursive: true });
+    });
+    // The scope of cy is in the list, but its key is lost.
+    const revision = after.store.revision.bind(after.store);
+    vi.spyOn(after.store, 'revision').mockImplementation(async (scope, options) => {
+      if ('userId' in scope && scope.userId === 'cy')
+        throw new GenkitError({ status: 'FAILED_PRECONDITION', message: 'No key.' });
+      return revision(scope, options);
+    });
+    const unreadable = [
+      { place: expect.stringContaining('.memories') },
+      { place: 'the memories of {"scope":"user","appName":"default","userId":"cy"}' },
+    ];
+    const policy = { maxMemories: 0 };
+    expect(await after.memory.prune(policy, { dryRun: true })).toEqual({ memories: 2, quarantined: 0, unreadable });
+    expect(await after.memory.prune(policy)).toEqual({ memories: 2, quarantined: 0, unreadable });
+    for (const userId of ['ada', 'dan']) expect(await textsOf(after.store, userId)).toEqual([]);
   });
 
   test('refuses an invalid policy', async () => {
