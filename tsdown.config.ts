@@ -25,7 +25,7 @@ const minified: Rolldown.Plugin = {
         ...(isForPages ? { minifyWhitespace: true, minifySyntax: true } : { minify: true, keepNames: true }),
         format: format === 'es' ? 'esm' : 'cjs',
         target: shared.target,
-        lineLimit: isForPages ? 200 : 640,
+        lineLimit: isForPages ? 200 : 480,
         charset: 'utf8',
         legalComments: 'none',
       });

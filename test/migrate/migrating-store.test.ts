@@ -17,7 +17,9 @@ import {
   type SessionStore,
 } from 'genkitx-agents';
 import { applyRetention, eraseUser, exportUser, piiRules, redacting } from 'genkitx-agents/privacy';
-import { describe, expect, it } from 'vitest';
+import { GenkitError, type Part } from 'genkit';
+import { logger } from 'genkit/logging';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { FOREIGN_CAPABILITIES } from '../../src/store/contract.ts';
 import { sessionStoreConformance } from '../conformance/index.ts';
 import { itemsOf } from '../../src/store/list/items-of.ts';
@@ -249,6 +251,66 @@ describe('migratingStore', () => {
 });
 
 describe('migratingStore with values of users and apps', () => {
+  it('exports a value in both stores that can’t be read in to as unreadable, and everything else', async () => {
+    const from = new InMemorySessionStore();
+    const to = new InMemorySessionStore();
+    const ada = { scope: 'user', appName: 'shop', userId: 'ada' } as const;
+    for (const [id, store] of Object.entries({ old: from, new: to }))
+      await store.saveSnapshot(id, () => turn(1, { sessionId: id }), {
+        scopes: [{ id: ada, change: () => ({ size: 1 }) }],
+      });
+    to.readScopes = async () => {
+      throw new GenkitError({ status: 'DATA_LOSS', message: 'lost key' });
+    };
+    const lines = (await collect(exportSessions(migratingStore({ from, to })))).map(
+      (line) => JSON.parse(line) as object,
+    );
+    expect(lines.at(-1)).toMatchObject({ kind: 'end', sessions: 2, scopes: 0, unreadable: 1 });
+  });
+
+  it('keeps a save whose removal in from fails, and logs what to do', async () => {
+    const from = new InMemorySessionStore();
+    const to = new InMemorySessionStore();
+    const ada = { scope: 'user', appName: 'shop', userId: 'ada' } as const;
+    await from.saveSnapshot('old', () => turn(1), { scopes: [{ id: ada, change: () => ({ size: 1 }) }] });
+    from.deleteScope = async () => {
+      throw new GenkitError({ status: 'UNAVAILABLE', message: 'down' });
+    };
+    const log = vi.spyOn(logger, 'error').mockImplementation(() => {});
+    onTestFinished(() => log.mockRestore());
+    const store = migratingStore({ from, to });
+    const emptied = { scopes: [{ id: ada, change: () => ({}) }] };
+    expect(await store.saveSnapshot('new', () => turn(2, { parentId: 'old' }), emptied)).toBe('new');
+    expect(String(log.mock.lastCall?.[0])).toContain('Remove them with deleteScope.');
+  });
+
+  it('takes the answer to a tool of a session in from again after a turn that failed', async () => {
+    const from = new InMemorySessionStore();
+    const ai = genkit({});
+    ai.defineInterrupt({ name: 'ask', description: 'Asks.', inputSchema: z.object({}) });
+    const replies: (() => Part)[] = [
+      () => ({ toolRequest: { name: 'ask', ref: '1', input: {} } }),
+      () => {
+        throw new Error('The model is down.');
+      },
+      () => ({ text: 'thanks' }),
+    ];
+    const model = ai.defineModel({ name: 'scripted' }, async () => ({
+      message: { role: 'model', content: [replies.shift()!()] },
+      finishReason: 'stop',
+    }));
+    const old = ai.defineAgent({ name: 'old', model, tools: ['ask'], store: from });
+    const { sessionId = '' } = await old.chat().send('go');
+    const store = migratingStore({ from, to: new InMemorySessionStore() });
+    const moved = ai.defineAgent({ name: 'moved', model, tools: ['ask'], store });
+    const answer = async () => {
+      const chat = await moved.loadChat({ sessionId });
+      return chat.resume({ respond: [chat.interrupts[0]!.respond('yes')] });
+    };
+    await expect(answer()).rejects.toThrow();
+    expect((await answer()).text).toBe('thanks');
+  });
+
   it('keeps the values of users and apps that are only in from, and removes them from both', async () => {
     const from = new InMemorySessionStore();
     const to = new InMemorySessionStore();

@@ -77,7 +77,13 @@ export class TurnCommits<State> {
     return request && ResumeClaim.take(request);
   }
 
-  /** @throws `FAILED_PRECONDITION` when another turn has the results of these tools, or is running them. */
+  /** @throws `FAILED_PRECONDITION` as {@link claimTools}, which it does not do. */
+  async assertUnclaimed(turnId: string): Promise<void> {
+    const request = this.#claimRequest(turnId);
+    if (request) await ResumeClaim.assertFree(request);
+  }
+
+  /** @throws `FAILED_PRECONDITION` when a completed turn has the results of the waiting tools. */
   async assertNoResult(turnId: string): Promise<void> {
     const request = this.#claimRequest(turnId);
     if (request) await ResumeClaim.assertNoResult(request);

@@ -1,8 +1,7 @@
 import type { ActionContext } from 'genkit';
 import type { SessionSnapshot, SessionStore } from 'genkit/beta';
-import { failedPrecondition, logWarning, quote } from '../../errors.ts';
+import { failedPrecondition, isUnreadable, logWarning, quote } from '../../errors.ts';
 import { reserveSnapshotId } from '../../snapshot/ids.ts';
-import { isLeaseOver } from '../../snapshot/lease.ts';
 import type { AgentDefinition } from '../agent-definition.ts';
 
 /** Stored in an interrupted snapshot while a turn runs its tools again, and afterwards. */
@@ -15,8 +14,6 @@ interface ClaimRecord {
   at: string;
   /** A tool may have run: no other turn runs the tools from here on. */
   started?: true;
-  /** The turn has ended without a result, after it was started. */
-  ended?: true;
 }
 
 type Claimed<State> = SessionSnapshot<State> & { resumption?: ClaimRecord };
@@ -77,13 +74,27 @@ export class ResumeClaim<State> {
     return new ResumeClaim(request, owner);
   }
 
+  /** @throws `FAILED_PRECONDITION` as {@link take}, which it does not do. */
+  static async assertFree<State>(request: ResumeClaimRequest<State>): Promise<void> {
+    const holder = await write(request, () => undefined);
+    if (holder && !(await isOver(request, holder))) throw approvedAlready(request, holder);
+  }
+
   /**
-   * @throws `FAILED_PRECONDITION` when another turn has run the tools and has their result, or is running them. A turn that failed or died is no
-   *   reason: then the caller may answer in place of the tools.
+   * Checks that the caller may answer in place of the tools. They may do so after a turn that ran the tools and failed.
+   *
+   * @throws `FAILED_PRECONDITION` when a completed turn has their result.
    */
   static async assertNoResult<State>(request: ResumeClaimRequest<State>): Promise<void> {
-    const holder = await write(request, () => undefined);
-    if (holder && !(await hasEnded(request, holder))) throw approvedAlready(request, holder);
+    const { store, interruptedId, context } = request;
+    const read = (snapshotId: string): Promise<Claimed<State> | undefined> =>
+      store.getSnapshot({ snapshotId, context }).catch((error: unknown) => {
+        if (isUnreadable(error)) return undefined;
+        throw error;
+      });
+    const holder = (await read(interruptedId))?.resumption;
+    const turn = holder && (await read(holder.by));
+    if (turn?.status === 'completed') throw approvedAlready(request, holder!);
   }
 
   /**
@@ -103,15 +114,14 @@ export class ResumeClaim<State> {
     return this.#isRefused;
   }
 
-  /** Ends the turn. If it has no result, the interrupt may be answered; if also no tool has started, another turn may claim it. */
+  /** Ends the turn. If it has no result and no tool has started, another turn may claim the interrupt. */
   async end(hasResult: boolean): Promise<void> {
     this.#isOver = true;
     clearInterval(this.#timer);
     await this.#starting?.catch(() => {});
-    if (hasResult) return;
-    const left = (found: ClaimRecord) => (this.#hasStarted ? { ...found, ended: true as const } : null);
+    if (hasResult || this.#hasStarted) return;
     try {
-      await write(this.#request, (found) => (found?.owner === this.#owner ? left(found) : undefined));
+      await write(this.#request, (found) => (found?.owner === this.#owner ? null : undefined));
     } catch (error) {
       logWarning('The claim on an interrupt could not be released; it expires with its lease.', error);
     }
@@ -138,21 +148,15 @@ export class ResumeClaim<State> {
 }
 
 /** Whether the turn that holds the claim ran no tool and never will. */
-async function isOver<State>(request: ResumeClaimRequest<State>, holder: ClaimRecord): Promise<boolean> {
-  return !holder.started && (await hasEnded(request, holder));
-}
-
-/** Whether the turn that holds the claim ended without a result. */
-async function hasEnded<State>(
+async function isOver<State>(
   { agent, store, turnId, context }: ResumeClaimRequest<State>,
-  { by, at, started, ended }: ClaimRecord,
+  { by, at, started }: ClaimRecord,
 ): Promise<boolean> {
-  if (ended) return true;
+  if (started) return false;
   // A background turn that was taken over.
   if (by === turnId) return true;
   const turn = await store.getSnapshot({ snapshotId: by, context });
-  // A background run whose process died is taken over, but its tools do not run again once they have started.
-  if (turn) return turn.status === 'failed' || turn.status === 'aborted' || (started === true && isLeaseOver(turn));
+  if (turn) return turn.status === 'failed' || turn.status === 'aborted';
   return Date.now() - Date.parse(at) > agent.background.leaseMs;
 }
 

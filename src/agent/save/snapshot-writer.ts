@@ -83,6 +83,8 @@ export class SnapshotWriter<State> {
   /** Serializes the writes of one snapshot: a turn may end while it is being stored as pending. */
   readonly #writes = new KeyQueue();
   #lease: RunLease | undefined;
+  /** Aborted when the run is handed over. Made on first use. */
+  #leaving: AbortController | undefined;
 
   constructor(agent: AgentDefinition<State>, opened: OpenedSession<State>) {
     const { session, caller, owner, expectedLeafId } = opened;
@@ -201,6 +203,8 @@ export class SnapshotWriter<State> {
 
   /** Releases a background turn, so that another process can take it over at once. Returns whether this call still owned it. */
   release(snapshotId: string, usage: GenerationUsage | undefined): Promise<boolean> {
+    this.#leaving ??= new AbortController();
+    this.#leaving.abort();
     return this.#writes.run(snapshotId, async () => {
       const saved = await this.#store.saveSnapshot(
         snapshotId,
@@ -268,8 +272,10 @@ export class SnapshotWriter<State> {
         return await save();
       } catch (error) {
         const waitMs = Math.min(pauseMs, heartbeatIntervalMs);
-        if (!isTransient(error) || performance.now() + waitMs > end) throw error;
-        await pause(waitMs);
+        this.#leaving ??= new AbortController();
+        const { signal } = this.#leaving;
+        if (!isTransient(error) || signal.aborted || performance.now() + waitMs > end) throw error;
+        await pause(waitMs, undefined, { signal }).catch(() => {});
       }
     }
   }

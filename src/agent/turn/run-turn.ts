@@ -72,7 +72,7 @@ async function attempt<State>(
       if (input.resume && doesPassGate(handler)) toResumption(input.resume, viewOf(session).messages);
     } catch (error) {
       // A redacting store no longer has the inputs of an approved request, so that an unmodified answer does not fit.
-      if (isRestart) await commits.assertNoResult(context.snapshotId);
+      if (isRestart) await commits.assertUnclaimed(context.snapshotId);
       throw error;
     }
     if (isRestart) claim = await commits.claimTools(context.snapshotId);

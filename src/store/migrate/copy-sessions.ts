@@ -44,7 +44,7 @@ export interface CopySessionsOptions extends SessionStoreOptions {
  * `migratingStore` gets the snapshots that lead up to its continuation; if it has other branches in `from`, it is named in `partial`.
  *
  * @throws `FAILED_PRECONDITION` if `from` can't list and no `list` is given; `DATA_LOSS` at the end, if data of `from` can't be read: all other
- *   sessions are copied, and of such a session what was saved before. An export has also the rest of it.
+ *   sessions are copied, and of such a session at most the snapshots before that data. An export has all that can be read.
  *
  * @example
  * const result = await copySessions(oldStore, newStore, {
@@ -68,7 +68,8 @@ export async function copySessions<S = unknown>(
   for await (const session of options.list?.() ?? listed(source)) {
     const outcome = await copySession(source, target, session);
     const { sessionId } = session;
-    const records = outcome === 'diverged' ? [] : await source.records(sessionId);
+    const isWritten = outcome !== 'diverged' && !source.unreadable.has({ sessionId });
+    const records = isWritten ? await source.records(sessionId) : [];
     await target.endSession(sessionId, source.unreadable.has({ sessionId }) ? 'unreadable' : outcome, records);
   }
   source.unreadable.assertNone('The copy');

@@ -7,6 +7,7 @@ import {
   type SessionStore,
   type SessionStoreOptions,
 } from '../contract.ts';
+import { logError } from '../../errors.ts';
 import { checkScopeChanges } from '../records/record-scopes.ts';
 
 /** The two stores of a migration. Records of `from` are read if it keeps records of users and apps. */
@@ -54,7 +55,16 @@ export async function saveWithScopes<S>(
     },
   }));
   const saved = await save({ ...options, scopes: changes });
-  if (saved !== null) for (const scope of emptied) await from.deleteScope({ context, scope });
+  if (saved === null) return saved;
+  for (const scope of emptied)
+    await from.deleteScope({ context, scope }).catch((error: unknown) => {
+      // The save is made. If it failed now, it would not be tried again, because its snapshot is stored.
+      logError(
+        `The values of ${JSON.stringify(scope)} could not be removed from the store that migratingStore reads from, so they are read again. ` +
+          'Remove them with deleteScope.',
+        error,
+      );
+    });
   return saved;
 }
 

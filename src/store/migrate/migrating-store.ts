@@ -1,4 +1,4 @@
-import { failedPrecondition, invalidArgument, quote, SessionConflictError } from '../../errors.ts';
+import { failedPrecondition, invalidArgument, isUnreadable, quote, SessionConflictError } from '../../errors.ts';
 import { metadataOf, revise, sessionOf } from '../../snapshot/snapshot.ts';
 import {
   canCheck,
@@ -177,14 +177,14 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
   async listSnapshots(options: PageOptions & { sessionId: string }): Promise<Page<SnapshotMetadata>> {
     checkSession(options);
     const isInTo = async ({ snapshotId }: SnapshotMetadata): Promise<boolean> =>
-      (await this.#to.getSnapshotMetadata({ snapshotId, context: options.context })) !== undefined;
+      has(this.#to.getSnapshotMetadata({ snapshotId, context: options.context }));
     const first = this.#oldCan.list ? (part: typeof options) => this.#old.listSnapshots(part) : undefined;
     return bothPages(options, [first && hiding(first, isInTo), (part) => this.#to.listSnapshots(part)]);
   }
 
   async listSessions(options: ListSessionsOptions = {}): Promise<Page<SessionSummary>> {
     const isInTo = async ({ sessionId }: SessionSummary): Promise<boolean> =>
-      (await this.#to.getSnapshotMetadata({ sessionId, context: options.context })) !== undefined;
+      has(this.#to.getSnapshotMetadata({ sessionId, context: options.context }));
     // A store without owners has no sessions of this owner.
     const canList = this.#oldCan.list && (options.ownerId === undefined || this.#oldCan.details);
     const second = canList ? (part: typeof options) => this.#old.listSessions(part) : undefined;
@@ -239,10 +239,8 @@ class MigratingStore<S> implements SnapshotStore<S>, ScopeStore, RecordStore {
 
   async listScopes(options: PageOptions = {}): Promise<Page<ScopeId>> {
     const { from, to } = this.#scopeStores();
-    const isInTo = async (scope: ScopeId): Promise<boolean> => {
-      const [values = {}] = await to.readScopes({ context: options.context, scopes: [scope] });
-      return Object.keys(values).length > 0;
-    };
+    const isInTo = async (scope: ScopeId): Promise<boolean> =>
+      has(to.readScopes({ context: options.context, scopes: [scope] }).then(([values]) => Object.keys(values!)[0]));
     const second = keepsScopes(from) ? (part: PageOptions) => from.listScopes(part) : undefined;
     return bothPages(options, [(part) => to.listScopes(part), second && hiding(second, isInTo)]);
   }
@@ -339,6 +337,17 @@ function continuing<S>(old: SessionSnapshot<S>, mutator: SnapshotMutator<S>): Sn
     const answer = mutator(old);
     return answer && revise(old.snapshotId, old as SessionSnapshot, answer, () => old.createdAt);
   };
+}
+
+/** Whether a read finds something. Data that can't be read is there. */
+function has(reading: Promise<unknown>): Promise<boolean> {
+  return reading.then(
+    (found) => found !== undefined,
+    (error: unknown) => {
+      if (isUnreadable(error)) return true;
+      throw error;
+    },
+  );
 }
 
 type List<O extends PageOptions, T> = (options: O) => Promise<Page<T>>;

@@ -675,6 +675,33 @@ test('a background turn keeps its reply if the store is down longer than a call 
   expect(saved?.state?.messages?.at(-1)).toEqual(model('report'));
 });
 
+test('a background turn whose end can’t be saved does not delay the end of its process', async () => {
+  const ai = genkit({});
+  const store = new InMemorySessionStore();
+  const save = store.saveSnapshot.bind(store);
+  let isDown = false;
+  const failed = deferred();
+  store.saveSnapshot = async (...args) => {
+    if (!isDown) return save(...args);
+    failed.resolve();
+    throw new GenkitError({ status: 'UNAVAILABLE', message: 'down' });
+  };
+  const gate = deferred();
+  const reply = async () => {
+    await gate.promise;
+    isDown = true;
+    return 'report';
+  };
+  const scripted = scriptedModel(ai, { replies: [reply] });
+  // Without the hand-over the save is tried again for two hours.
+  const background = { heartbeatIntervalMs: 3_600_000, leaseMs: 7_200_000 };
+  const agent = defineAgent(ai, { name: 'worker', model: scripted.name, store, background });
+  await agent.chat().detach('go');
+  gate.resolve();
+  await failed.promise;
+  await handOverRuns(ai, { graceMs: 1 });
+});
+
 test('a background run whose function throws an AgentInitError ends as failed', async () => {
   const ai = genkit({});
   const mayEnd = deferred();

@@ -30,6 +30,29 @@ describe('a result that is larger than a commit', () => {
     expect(JSON.stringify((await store.notes(ID, 'pipeline')).notes)).not.toContain('book number');
   });
 
+  test('of an approved message is split, and the model is asked once', async () => {
+    const many = Array.from({ length: 75 }, (_, i) => `The user owns book number ${i}.`);
+    let fail = true;
+    const { memory, model, scope, store, clock } = setUp({
+      guards: [({ text }) => (text.includes('My books') ? 'Held.' : undefined)],
+      replies: [extraction(...many)],
+      otherwise: async () => {
+        if (fail && (await textsOf(store)).length > 0) throw new Error('The model is down.');
+        return operations();
+      },
+    });
+    await memory.ingest({ scope, source: { id: 's' }, messages: [user('My books: ...')], wait: true });
+    const [held] = await memory.quarantine.list({ scope });
+    expect(await memory.quarantine.approve({ scope, id: held!.id })).toMatchObject({ status: 'failed' });
+    expect(await textsOf(store)).toHaveLength(30);
+    fail = false;
+    clock.now += 10_000;
+    await memory.ingest({ scope, source: { id: 'other' }, memories: ['x'], wait: true });
+    expect((await textsOf(store)).filter((text) => text.startsWith('The user owns'))).toHaveLength(75);
+    const extractions = model.requests.filter(({ messages }) => JSON.stringify(messages).includes('My books'));
+    expect(extractions).toHaveLength(1);
+  });
+
   test.each([
     [200, 1_800],
     [1_000, 500],

@@ -165,7 +165,7 @@ export class JobRun {
   /** Returns the candidates that an earlier commit left of a part, or learns from the part. */
   async #pending(state: LearningState, input: JobInput, summary: string | undefined): Promise<Pending> {
     const part = partKey(input);
-    const rest = [this.#rest, state.split].find((one) => one?.part === part);
+    const rest = [this.#rest, state.split].find((one) => one !== undefined && one.part === part);
     return rest ?? { part, commits: 0, invalidated: 0, ...(await this.#learn(input, summary)) };
   }
 
