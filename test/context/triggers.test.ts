@@ -254,8 +254,8 @@ describe('a session is summarized', () => {
     expect(calls).toHaveLength(1);
   });
 
-  test('not while its summarizer fails: each call says so, and the log why', async () => {
-    vi.useFakeTimers({ toFake: ['Date'] });
+  /** An agent whose summarizer fails until it is repaired. */
+  function setUpFailing() {
     const warn = vi.spyOn(logger, 'warn').mockImplementation(() => {});
     onTestFinished(() => warn.mockRestore());
     let isDown = true;
@@ -263,7 +263,15 @@ describe('a session is summarized', () => {
       if (isDown) throw new Error('The key is wrong.');
       return 'fine';
     };
-    const { ai, agent } = setUp({ summarizer });
+    const repair = () => {
+      isDown = false;
+    };
+    return { ...setUp({ summarizer }), warn, repair };
+  }
+
+  test('not while its summarizer fails: each call says so, and the log why', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    const { warn, ai, agent, repair } = setUpFailing();
     await agent.chat({ sessionId: 's' }).send('question 1');
     vi.setSystemTime(Date.now() + 16 * 60_000);
     const failed = { sessions: 1, compacted: 0, failed: 1 };
@@ -271,7 +279,7 @@ describe('a session is summarized', () => {
     expect(warn.mock.lastCall![0]).toMatch(/Session "s" was not compacted.*The key is wrong\./s);
     expect(await compactIdle(ai)).toEqual(failed);
     expect(warn.mock.lastCall![0]).toMatch(/Session "s" was not compacted.*failed; it is tried again after 20/s);
-    isDown = false;
+    repair();
     vi.setSystemTime(Date.now() + 60_000);
     expect(await compactIdle(ai)).toEqual({ sessions: 1, compacted: 1, failed: 0 });
   });
@@ -279,17 +287,10 @@ describe('a session is summarized', () => {
   test('although the clock of the process whose summarizer failed was a day ahead', async () => {
     const now = Date.now();
     vi.useFakeTimers({ toFake: ['Date'], now: now + 86_400_000 });
-    const warn = vi.spyOn(logger, 'warn').mockImplementation(() => {});
-    onTestFinished(() => warn.mockRestore());
-    let isDown = true;
-    const summarizer = async () => {
-      if (isDown) throw new Error('The key is wrong.');
-      return 'fine';
-    };
-    const { ai, agent } = setUp({ summarizer });
+    const { ai, agent, repair } = setUpFailing();
     await agent.chat({ sessionId: 's' }).send('question 1');
     expect(await compactIdle(ai, { idleMs: 0 })).toMatchObject({ failed: 1 });
-    isDown = false;
+    repair();
     vi.setSystemTime(now + 60_000);
     await agent.chat({ sessionId: 's' }).send('question 2');
     expect(await compactIdle(ai, { idleMs: 0 })).toEqual({ sessions: 1, compacted: 1, failed: 0 });

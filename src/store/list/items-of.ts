@@ -1,4 +1,4 @@
-import { dataLoss, isUnreadable, quote } from '../../errors.ts';
+import { isUnreadable } from '../../errors.ts';
 import type {
   ListSessionsOptions,
   Page,
@@ -42,21 +42,6 @@ export class UnreadableItems {
 
   get all(): Unreadable[] {
     return [...this.#items.values()];
-  }
-
-  /**
-   * @param work The work that has skipped the items, for the error: "The copy".
-   * @throws `DATA_LOSS` if there are items.
-   */
-  assertNone(work: string): void {
-    const names = this.all.map(({ sessionId, place }) =>
-      sessionId === undefined ? place : `session ${quote(sessionId)}`,
-    );
-    if (names.length === 0) return;
-    throw dataLoss(
-      `${work} is incomplete, because the store has data that can't be read: ${names.join(', ')}. Everything else was read. Restore this data ` +
-        'from a backup, or delete it, and try again.',
-    );
   }
 }
 

@@ -1,4 +1,4 @@
-import { failedPrecondition, invalidArgument } from '../../errors.ts';
+import { dataLoss, failedPrecondition, invalidArgument, quote } from '../../errors.ts';
 import { byCreation } from '../../snapshot/session-tree.ts';
 import { sessionOf } from '../../snapshot/snapshot.ts';
 import {
@@ -12,6 +12,7 @@ import {
   type SessionStore,
   type SessionStoreOptions,
   type SnapshotStore,
+  type Unreadable,
 } from '../contract.ts';
 import { itemsOf, sessionsOldestFirst, snapshotsOf, UnreadableItems } from '../list/items-of.ts';
 import { detailsOf } from '../list/session-summary.ts';
@@ -72,8 +73,20 @@ export async function copySessions<S = unknown>(
     const records = isWritten ? await source.records(sessionId) : [];
     await target.endSession(sessionId, source.unreadable.has({ sessionId }) ? 'unreadable' : outcome, records);
   }
-  source.unreadable.assertNone('The copy');
+  assertComplete(source.unreadable.all);
   return target.result;
+}
+
+/** @throws `DATA_LOSS` if there is data that was not copied because it can't be read. */
+function assertComplete(unreadable: readonly Unreadable[]): void {
+  if (unreadable.length === 0) return;
+  const names = unreadable.map(({ sessionId, place }) =>
+    sessionId === undefined ? place : `session ${quote(sessionId)}`,
+  );
+  throw dataLoss(
+    `The copy is incomplete, because the store has data that can't be read: ${names.join(', ')}. All other sessions are copied. Restore this ` +
+      'data from a backup, or delete it, and try again.',
+  );
 }
 
 /** The store to copy from. Data that can't be read is noted, and read as missing. */

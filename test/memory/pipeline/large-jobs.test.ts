@@ -3,54 +3,31 @@ import { describe, expect, test } from 'vitest';
 import { all, extraction, ID, model as says, operations, range, setUp, textsOf, user } from './support.ts';
 
 describe('a result that is larger than a commit', () => {
-  test('is split, and the model is asked once', async () => {
+  test.each(['learned', 'approved'])('is split, and the model is asked once: messages that are %s', async (how) => {
     const many = Array.from({ length: 75 }, (_, i) => `The user owns book number ${i}.`);
     let fail = true;
     const { memory, model, scope, store, clock } = setUp({
+      guards: how === 'approved' ? [({ text }) => (text.includes('My books') ? 'Held.' : undefined)] : [],
       replies: [extraction(...many)],
       otherwise: async () => {
         if (fail && (await textsOf(store)).length > 0) throw new Error('The model is down.');
         return operations();
       },
     });
-    const { status } = await memory.ingest({
-      scope,
-      source: { id: 's' },
-      messages: [user('My books: ...')],
-      wait: true,
-    });
+    const messages = [user('My books: ...')];
+    const learned = await memory.ingest({ scope, source: { id: 's' }, messages, wait: true });
+    const [held] = await memory.quarantine.list({ scope });
+    expect(held !== undefined).toBe(how === 'approved');
+    const { status } = held ? await memory.quarantine.approve({ scope, id: held.id }) : learned;
     expect(status).toBe('failed');
     expect(await textsOf(store)).toHaveLength(30);
     fail = false;
     clock.now += 10_000;
     await memory.ingest({ scope, source: { id: 'other' }, memories: ['x'], wait: true });
     expect((await textsOf(store)).filter((text) => text.startsWith('The user owns'))).toHaveLength(75);
-    const extractions = model.requests.filter(({ messages }) => JSON.stringify(messages).includes('My books'));
+    const extractions = model.requests.filter((request) => JSON.stringify(request.messages).includes('My books'));
     expect(extractions).toHaveLength(1);
     expect(JSON.stringify((await store.notes(ID, 'pipeline')).notes)).not.toContain('book number');
-  });
-
-  test('of an approved message is split, and the model is asked once', async () => {
-    const many = Array.from({ length: 75 }, (_, i) => `The user owns book number ${i}.`);
-    let fail = true;
-    const { memory, model, scope, store, clock } = setUp({
-      guards: [({ text }) => (text.includes('My books') ? 'Held.' : undefined)],
-      replies: [extraction(...many)],
-      otherwise: async () => {
-        if (fail && (await textsOf(store)).length > 0) throw new Error('The model is down.');
-        return operations();
-      },
-    });
-    await memory.ingest({ scope, source: { id: 's' }, messages: [user('My books: ...')], wait: true });
-    const [held] = await memory.quarantine.list({ scope });
-    expect(await memory.quarantine.approve({ scope, id: held!.id })).toMatchObject({ status: 'failed' });
-    expect(await textsOf(store)).toHaveLength(30);
-    fail = false;
-    clock.now += 10_000;
-    await memory.ingest({ scope, source: { id: 'other' }, memories: ['x'], wait: true });
-    expect((await textsOf(store)).filter((text) => text.startsWith('The user owns'))).toHaveLength(75);
-    const extractions = model.requests.filter(({ messages }) => JSON.stringify(messages).includes('My books'));
-    expect(extractions).toHaveLength(1);
   });
 
   test.each([
